@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { backends } from './backends/index';
-import { findProgram, versionOf } from '../src/local/servers/server';
+import { findProgram } from '../src/local/servers/server';
 
 /** Where and on what a sitting was made. */
 export interface Machine {
@@ -57,6 +57,6 @@ function packageVersions(root: string): string[] {
 function serverVersions(): string[] {
   return Object.values(backends).flatMap(({ program }) => {
     const found = program === undefined ? undefined : findProgram(program.name);
-    return found === undefined ? [] : [versionOf(found)];
+    return found === undefined ? [] : [execFileSync(found, ['--version'], { encoding: 'utf8' }).split('\n')[0] ?? ''];
   });
 }

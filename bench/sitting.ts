@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { createGate } from '../src/coordinator/concurrency-limit';
-import { type Guard, startGuard } from '../src/local/cluster/guard';
+import { type Guard, startGuard } from '../src/local/cluster/child';
 import { missing } from './backends/index';
 import type { Machine } from './machine';
 import type { Sitting } from './kept';

@@ -64,7 +64,7 @@ function exported(declaring: string, name: string, file: string, entry: string):
 }
 
 function answerOf(client: string, name: string): string | undefined {
-  const methods = [...client.matchAll(/^ {2}(\w+)\((?:(?!Promise<).)*\): Promise<(\w+)>;/gms)]
+  const methods = [...client.matchAll(/^ {2}(\w+)\((?:(?!Promise<).)*\): Promise<(?:api\.)?(\w+)>;/gms)]
     .filter(([, , answer]) => answer === name)
     .map(([, method]) => `\`${method}\``);
   return methods.length === 0 ? undefined : `The answer of ${methods.join(', ')}.`;

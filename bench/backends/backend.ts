@@ -1,4 +1,4 @@
-import type { Guard } from '../../src/local/cluster/guard';
+import type { Guard } from '../../src/local/cluster/child';
 
 export type BackendName = 'none' | 'azurite' | 'redis' | 'etcd' | 'postgres' | 'zookeeper' | 'consul';
 

@@ -4,9 +4,7 @@ import { type Backend, type BackendName, type BackendOptions, NO_BACKEND } from 
 import { etcdBackend } from './etcd';
 import { postgresBackend } from './postgres';
 import { redisBackend } from './redis';
-import { startConsul } from '../../src/local/servers/consul';
 import { findProgram } from '../../src/local/servers/server';
-import { startZooKeeper } from '../../src/local/servers/zookeeper';
 
 interface Server {
   /** The program that has to be installed, and the Debian package that has it. */
@@ -22,9 +20,9 @@ export const backends: Readonly<Record<BackendName, Server>> = {
   postgres: { program: { name: 'initdb', debian: 'postgresql' }, start: postgresBackend },
   zookeeper: {
     program: { name: 'java', debian: 'zookeeper default-jre-headless' },
-    start: asInDev(startZooKeeper),
+    start: asInDev('zookeeper'),
   },
-  consul: { program: { name: 'consul', debian: 'consul' }, start: asInDev(startConsul) },
+  consul: { program: { name: 'consul', debian: 'consul' }, start: asInDev('consul') },
 };
 
 /** What keeps a server from being started here, and the remedy; undefined: nothing. */

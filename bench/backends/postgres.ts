@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
-import { startPostgres } from '../../src/local/servers/postgres';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { findProgram } from '../../src/local/servers/server';
 import type { Backend, BackendOptions } from './backend';
 
 /** PostgreSQL with its default settings: commits are durable. */
 export async function postgresBackend({ guard }: BackendOptions): Promise<Backend> {
-  const { url, pid, port, stop } = await startPostgres({ guard });
+  const { url, pid, port, stop } = await startStorageServer('postgres', { guard });
   return {
     address: url,
     pids: [pid],

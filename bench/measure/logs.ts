@@ -1,7 +1,7 @@
 import os from 'node:os';
 import type { JobName } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
-import { ATTEMPT_LOG } from '../../src/core/log-buffer';
+import { ATTEMPT_LOG } from '../../src/core/log-entry';
 import { readLog } from '../../src/operator/views/read-log';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import type { Guard } from '../../src/local/cluster/guard';
+import type { Guard } from '../../src/local/cluster/child';
 import { backends } from '../backends/index';
 import type { Backend } from '../backends/backend';
 import type { BenchJob } from '../load';

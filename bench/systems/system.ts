@@ -1,6 +1,6 @@
 import type { Backend, BackendName } from '../backends/backend';
 import type { HubWork } from '../../src/core/batch';
-import type { Guard } from '../../src/local/cluster/guard';
+import type { Guard } from '../../src/local/cluster/child';
 import type { BenchJob } from '../load';
 
 export const WORKERS = 3;

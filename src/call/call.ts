@@ -1,4 +1,4 @@
-import { spelledFinder } from '../core/spelled';
+import { spelledFinder } from '../core/redact';
 import type { Millis } from '../core/brand';
 import {
   type CallSpec,

@@ -4,58 +4,23 @@
  * @packageDocumentation
  */
 import { OPERATIONS, type Operation, routeOf } from './operations';
-import { type CallOptions, type ChangeCall, type ClientOptions, createTransport } from './transport';
-import type {
-  Acknowledged,
-  Audit,
-  AuditQuery,
-  BackfillPlan,
-  Calendar,
-  Cancelled,
-  Cordoned,
-  Deployments,
-  DueTimes,
-  DueTimesQuery,
-  Health,
-  Jobs,
-  JobState,
-  Json,
-  Me,
-  OneBackfill,
-  OneJob,
-  OneRun,
-  Paused,
-  PausedMany,
-  Poked,
-  RepairedLayout,
-  Requested,
-  Resumed,
-  RunLog,
-  Runs,
-  RunsQuery,
-  StartedBackfill,
-  StoppedBackfill,
-  Time,
-  Timeline,
-  TimelineQuery,
-  Version,
-  Why,
-} from './types';
+import {
+  type CallOptions,
+  type ChangeCall,
+  type ChangeOptions,
+  type ClientOptions,
+  createTransport,
+} from './transport';
+import type * as api from './types';
 
-export { ApiError } from './api-error';
-export type { CallOptions, ClientOptions } from './transport';
+export { ApiError } from './transport';
+export type { CallOptions, ChangeOptions, ClientOptions } from './transport';
 export type * from './types';
-
-/** The options of a change to a job. */
-export interface ChangeOptions extends CallOptions {
-  /** The `controlVersion` of the job on which the change is decided: if it has another one, the change is refused. */
-  readonly ifVersion?: string | undefined;
-}
 
 /** The options of a manual run. */
 export interface RunOptions extends ChangeOptions {
   /** In the place of the job's own input. */
-  readonly input?: Json;
+  readonly input?: api.Json;
   /** Why: shown with the run, and recorded. */
   readonly note?: string | undefined;
   /** A name of yours for this request: sent again under the same one, it is the same request. */
@@ -92,9 +57,9 @@ export interface AcknowledgeOptions extends ChangeOptions {
 /** Past due times to run again. */
 export interface BackfillSpan {
   /** The oldest due time, or an instant before it. */
-  readonly from: Time;
+  readonly from: api.Time;
   /** The newest due time, or an instant after it. Default: now. */
-  readonly to?: Time | undefined;
+  readonly to?: api.Time | undefined;
   /** The due times that run first. Default: `oldest`. */
   readonly order?: 'oldest' | 'newest' | undefined;
   /** How many run at most: the first ones in the order. */
@@ -114,55 +79,55 @@ export interface NoteOptions extends ChangeOptions {
  * where there was no answer. Reading repeats no unchanged answer over the network: it returns the same object again.
  */
 export interface Client {
-  listJobs(query?: { readonly tag?: string; readonly state?: JobState }, options?: CallOptions): Promise<Jobs>;
-  getJob(job: string, options?: CallOptions): Promise<OneJob>;
-  listDueTimes(query?: DueTimesQuery, options?: CallOptions): Promise<DueTimes>;
+  listJobs(query?: { readonly tag?: string; readonly state?: api.JobState }, options?: CallOptions): Promise<api.Jobs>;
+  getJob(job: string, options?: CallOptions): Promise<api.OneJob>;
+  listDueTimes(query?: api.DueTimesQuery, options?: CallOptions): Promise<api.DueTimes>;
   /** What jobs have done and will do around now. */
-  getTimeline(query?: TimelineQuery, options?: CallOptions): Promise<Timeline>;
-  explain(job: string, time: Time, options?: CallOptions): Promise<Why>;
-  listRuns(query?: RunsQuery, options?: CallOptions): Promise<Runs>;
-  getRun(runId: string, options?: CallOptions): Promise<OneRun>;
+  getTimeline(query?: api.TimelineQuery, options?: CallOptions): Promise<api.Timeline>;
+  explain(job: string, time: api.Time, options?: CallOptions): Promise<api.Why>;
+  listRuns(query?: api.RunsQuery, options?: CallOptions): Promise<api.Runs>;
+  getRun(runId: string, options?: CallOptions): Promise<api.OneRun>;
   /** What the handler of a run said. To follow it, ask again with `from: next` until it has ended. */
   getLog(
     runId: string,
     query?: { readonly from?: string; readonly item?: number },
     options?: CallOptions,
-  ): Promise<RunLog>;
+  ): Promise<api.RunLog>;
   /** The outcomes of a job by day. */
-  getCalendar(job: string, query?: { readonly from?: Time }, options?: CallOptions): Promise<Calendar>;
-  listDeployments(options?: CallOptions): Promise<Deployments>;
-  runJob(job: string, options?: RunOptions): Promise<Requested>;
+  getCalendar(job: string, query?: { readonly from?: api.Time }, options?: CallOptions): Promise<api.Calendar>;
+  listDeployments(options?: CallOptions): Promise<api.Deployments>;
+  runJob(job: string, options?: RunOptions): Promise<api.Requested>;
   /** Runs an earlier due time again. Without an input, the run gets the one that it had. */
-  rerun(runId: string, options?: RunOptions): Promise<Requested>;
+  rerun(runId: string, options?: RunOptions): Promise<api.Requested>;
   /** Lists the due times of a back-fill, without starting it. */
-  planBackfill(job: string, span: BackfillSpan, options?: CallOptions): Promise<BackfillPlan>;
+  planBackfill(job: string, span: BackfillSpan, options?: CallOptions): Promise<api.BackfillPlan>;
   /** Runs past due times again, one after another. Those that have succeeded are skipped. */
-  startBackfill(job: string, span: BackfillSpan, options?: NoteOptions): Promise<StartedBackfill>;
+  startBackfill(job: string, span: BackfillSpan, options?: NoteOptions): Promise<api.StartedBackfill>;
   /** How far the last back-fill of a job is. */
-  getBackfill(job: string, options?: CallOptions): Promise<OneBackfill>;
+  getBackfill(job: string, options?: CallOptions): Promise<api.OneBackfill>;
   /** Stops a back-fill. Its run in progress continues. */
-  stopBackfill(job: string, options?: ChangeOptions): Promise<StoppedBackfill>;
-  cancelRun(runId: string, options?: NoteOptions): Promise<Cancelled>;
-  pauseJob(job: string, note: string, options?: ChangeOptions & PlannedEnd): Promise<Paused>;
-  resumeJob(job: string, options?: NoteOptions): Promise<Resumed>;
+  stopBackfill(job: string, options?: ChangeOptions): Promise<api.StoppedBackfill>;
+  cancelRun(runId: string, options?: NoteOptions): Promise<api.Cancelled>;
+  pauseJob(job: string, note: string, options?: ChangeOptions & PlannedEnd): Promise<api.Paused>;
+  resumeJob(job: string, options?: NoteOptions): Promise<api.Resumed>;
   /** Acknowledges the failures of a job until its next success: lists show it below those that no one looks after. */
-  acknowledge(job: string, options?: AcknowledgeOptions): Promise<Acknowledged>;
-  unacknowledge(job: string, options?: ChangeOptions): Promise<Acknowledged>;
+  acknowledge(job: string, options?: AcknowledgeOptions): Promise<api.Acknowledged>;
+  unacknowledge(job: string, options?: ChangeOptions): Promise<api.Acknowledged>;
   /** Pauses several jobs. One that cannot be paused does not keep the others from it. */
-  pauseJobs(jobs: JobChoice, note: string, options?: CallOptions & PlannedEnd): Promise<PausedMany>;
-  resumeJobs(jobs: JobChoice, options?: Omit<NoteOptions, 'ifVersion'> & EndedMaintenance): Promise<PausedMany>;
-  cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<Cordoned>;
-  uncordonDeployment(deployment: string, options?: Omit<NoteOptions, 'ifVersion'>): Promise<Cordoned>;
-  repairLayout(options?: Omit<NoteOptions, 'ifVersion'>): Promise<RepairedLayout>;
+  pauseJobs(jobs: JobChoice, note: string, options?: CallOptions & PlannedEnd): Promise<api.PausedMany>;
+  resumeJobs(jobs: JobChoice, options?: Omit<NoteOptions, 'ifVersion'> & EndedMaintenance): Promise<api.PausedMany>;
+  cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<api.Cordoned>;
+  uncordonDeployment(deployment: string, options?: Omit<NoteOptions, 'ifVersion'>): Promise<api.Cordoned>;
+  repairLayout(options?: Omit<NoteOptions, 'ifVersion'>): Promise<api.RepairedLayout>;
   /** Starts a tick of the deployment that answers, as a second clock. */
-  poke(options?: CallOptions): Promise<Poked>;
+  poke(options?: CallOptions): Promise<api.Poked>;
   /** What people changed, newest first. */
-  listAudit(query?: AuditQuery, options?: CallOptions): Promise<Audit>;
-  getMe(options?: CallOptions): Promise<Me>;
-  getVersion(options?: CallOptions): Promise<Version>;
+  listAudit(query?: api.AuditQuery, options?: CallOptions): Promise<api.Audit>;
+  getMe(options?: CallOptions): Promise<api.Me>;
+  getVersion(options?: CallOptions): Promise<api.Version>;
   /** Rejects with an {@link ApiError} of status 503 where the instance cannot do its work. */
-  getReady(options?: CallOptions): Promise<Health>;
-  getLive(options?: CallOptions): Promise<Health>;
+  getReady(options?: CallOptions): Promise<api.Health>;
+  getLive(options?: CallOptions): Promise<api.Health>;
   /** The shortest useful time between two polls, as the last answer had it. */
   pollMs(): number | undefined;
 }

@@ -1,6 +1,38 @@
-import { ApiError } from './api-error';
 import { queryText } from './operations';
 import type { Problem } from './types';
+
+/** An error answer, with its problem details. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  /** The status of the answer; 401 also if the platform redirected to its login page. */
+  readonly status: number;
+  /** What went wrong, for programs: `UnknownJob`, `AlreadyPaused`, `NotAuthenticated`. */
+  readonly code: string;
+  /** The member, parameter or header that is wrong. */
+  readonly place: string;
+  /** Its value; null if it was missing, or is secret. */
+  readonly value: string | null;
+  /** What to do. */
+  readonly remedy: string;
+  /** Every error of the request, if it has several. */
+  readonly errors: NonNullable<Problem['errors']>;
+  /** The shortest wait before another attempt, if the server named one. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    { status, code, detail, place, value, remedy, errors = [] }: Omit<Problem, 'type' | 'title'>,
+    retryAfterMs?: number,
+  ) {
+    super(`${place}${value === null ? '' : ` ${JSON.stringify(value)}`}: ${detail}. ${remedy}`);
+    this.status = status;
+    this.code = code;
+    this.place = place;
+    this.value = value;
+    this.remedy = remedy;
+    this.errors = errors;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
 
 /** The options of {@link createClient}. */
 export interface ClientOptions {
@@ -19,22 +51,20 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface ChangeCall extends CallOptions {
+/** The options of a change to a job. */
+export interface ChangeOptions extends CallOptions {
   /** The `controlVersion` of the job on which the change is decided: if it has another one, the change is refused. */
   readonly ifVersion?: string | undefined;
-  readonly idempotencyKey?: string | undefined;
 }
 
-export interface Transport {
-  /** @param content the query of a GET, the body of a POST */
-  call(method: string, path: string, content: Readonly<Record<string, unknown>>, change: ChangeCall): Promise<unknown>;
-  pollMs(): number | undefined;
+export interface ChangeCall extends ChangeOptions {
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** How many answers are kept for conditional requests. */
 const KEPT = 50;
 
-export function createTransport({ baseUrl, key, getToken, fetch: given }: ClientOptions): Transport {
+export function createTransport({ baseUrl, key, getToken, fetch: given }: ClientOptions) {
   // A path that Azure's login page does not stand in front of accepts only keys.
   const base = `${baseUrl.replace(/\/+$/, '')}/${key === undefined ? '' : 'keyed/'}`;
   const kept = new Map<string, { readonly etag: string; readonly value: unknown }>();
@@ -62,7 +92,13 @@ export function createTransport({ baseUrl, key, getToken, fetch: given }: Client
   };
 
   return {
-    async call(method, path, content, { signal, ifVersion, idempotencyKey }) {
+    /** @param content the query of a GET, the body of a POST */
+    async call(
+      method: string,
+      path: string,
+      content: Readonly<Record<string, unknown>>,
+      { signal, ifVersion, idempotencyKey }: ChangeCall,
+    ): Promise<unknown> {
       const init = signal === undefined ? { method } : { method, signal };
       if (method === 'GET') return read(path + queryText(content as Parameters<typeof queryText>[0]), init);
       const headers: Record<string, string> = { 'x-cronlease-request': '1' };
@@ -96,7 +132,7 @@ async function valueOf(answer: Response): Promise<unknown> {
 }
 
 /** Something between the caller and the app has answered. */
-function foreign(status: number): Pick<Problem, 'status' | 'code' | 'detail' | 'place' | 'value' | 'remedy'> {
+function foreign(status: number): Omit<Problem, 'type' | 'title'> {
   return {
     status,
     code: status === 401 ? 'NotAuthenticated' : 'ForeignAnswer',

@@ -1,15 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { EpochMs, Millis } from '../core/brand';
-import { type Exclusion, type Yearly, fixedExclusion, yearlyExclusion, yearlySpan } from '../core/schedule/exclusion';
-import { type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
+import {
+  type Exclusion,
+  type Yearly,
+  fixedExclusion,
+  yearlyExclusion,
+  yearlySpan,
+  type Span,
+  type Window,
+  excludedSpans,
+  spanOf,
+} from '../core/schedule/window';
 import type { Zone } from '../core/schedule/zone';
-import { valueAt } from './config-error';
-import { CALENDAR_LIMITS, type CalendarEntry, type EventFilter, calendarSchema } from './dates';
-import { type Named, windowText, yearlyText } from './entry-text';
+import { type IssueReport, type Path, valueAt } from './config-error';
+import { CALENDAR_LIMITS, type CalendarEntry, type EventFilter, calendarSchema } from './readers';
 import { type EventText, IcalError, type RawEntry, parseIcal } from './ical';
-import type { ReadFile } from './read-file';
-import type { IssueReport } from './report';
+import type { ReadFile } from './json';
+import { DAY_SECONDS } from '../core/schedule/calendar';
+import type { Moment } from '../core/schedule/moment';
+import { selects } from '../core/job-pattern';
+import type { EpochMs, Millis } from '../core/brand';
+import type { ExcludedBy, ExcludedTimes, Timetable } from '../core/job';
+import type { JobSettings } from './schema';
 
 /** Time enough to get the days of the next year. */
 const SOON_MS: Millis = 60 * 86_400_000;
@@ -73,9 +85,9 @@ export function readCalendars(
     const given = raw[name];
     const whole = (parsed[name] ?? []).flatMap((entry, index): readonly unknown[] => {
       if (!('file' in entry)) return [valueAt(given, [index])];
-      const read = readIcal(entry, ['calendars', name, index], reading);
-      files.add(read.path);
-      return read.entries;
+      const path = resolve(dirname(reading.source ?? ''), entry.file);
+      files.add(path);
+      return readIcal(path, entry, ['calendars', name, index], reading);
     });
     if (whole.length > CALENDAR_LIMITS.entries) {
       const limit = CALENDAR_LIMITS.entries.toString();
@@ -114,15 +126,13 @@ function calendarOf(entries: readonly CalendarEntry[]): Calendar {
       return made;
     },
     entryAt(instant, zone) {
-      const holds = (span: Span | undefined): boolean =>
-        span !== undefined && span.from <= instant && instant < span.to;
       const inZone = spans.get(zone.name) ?? windows.map((window) => spanOf(window, zone));
       spans.set(zone.name, inZone);
-      const window = windows[inZone.findIndex(holds)];
+      const window = windows[inZone.findIndex((span) => holds(span, instant))];
       if (window !== undefined) return windowText(window);
       const year = new Date(instant).getUTCFullYear();
       const entry = yearly.find((each) =>
-        [year - 1, year, year + 1].some((first) => holds(yearlySpan(each, first, zone))),
+        [year - 1, year, year + 1].some((first) => holds(yearlySpan(each, first, zone), instant)),
       );
       return entry && yearlyText(entry);
     },
@@ -131,20 +141,15 @@ function calendarOf(entries: readonly CalendarEntry[]): Calendar {
 
 type IcalFile = Extract<CalendarEntry, { readonly file: string }>;
 
-interface ReadIcal {
-  readonly path: string;
-  readonly entries: readonly RawEntry[];
-}
-
 function readIcal(
-  { file, select, exclude }: IcalFile,
-  at: readonly (string | number)[],
-  { source, readFile = readFileSync, report }: Reading,
-): ReadIcal {
-  const path = resolve(source === undefined ? '' : dirname(source), file);
-  const refuse = (message: string, remedy: string): ReadIcal => {
+  path: string,
+  { select, exclude }: IcalFile,
+  at: Path,
+  { readFile = readFileSync, report }: Reading,
+): readonly RawEntry[] {
+  const refuse = (message: string, remedy: string): [] => {
     report.error([...at, 'file'], message, remedy);
-    return { path, entries: [] };
+    return [];
   };
   let bytes: Uint8Array;
   try {
@@ -168,7 +173,7 @@ function readIcal(
     if (unused.select) report.error([...at, 'select'], 'selects no event of the file', remedy);
     else if (unused.exclude)
       report.warning([...at, 'exclude'], 'matches no event of the file', `${remedy}, or leave it out`);
-    return { path, entries };
+    return entries;
   } catch (error) {
     if (!(error instanceof IcalError)) throw error;
     return refuse(`is not usable at line ${error.line}: ${error.message}`, error.remedy);
@@ -186,32 +191,16 @@ function matches({ categories = [], summary = [] }: EventFilter, event: EventTex
   const has = event.categories.map((category) => category.toLowerCase());
   return (
     categories.some((category) => has.includes(category.toLowerCase())) ||
-    summary.some((pattern) => isLike(event.summary.toLowerCase(), pattern.toLowerCase()))
+    summary.some((pattern) => selects(pattern.toLowerCase(), event.summary.toLowerCase()))
   );
 }
 
-/** Whether a text is that of a pattern, whose `*` stand for any text. */
-function isLike(text: string, pattern: string): boolean {
-  const [start = '', ...rest] = pattern.split('*');
-  const end = rest.pop();
-  if (end === undefined) return text === start;
-  if (!text.startsWith(start) || !text.endsWith(end)) return false;
-  let at = start.length;
-  for (const part of rest) {
-    const found = text.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return at + end.length <= text.length;
-}
-
-interface Entries {
-  readonly windows: readonly Window[];
-  readonly yearly: readonly Yearly[];
+function holds(span: Span | undefined, instant: EpochMs): boolean {
+  return span !== undefined && span.from <= instant && instant < span.to;
 }
 
 /** Warns of a calendar that will exclude nothing more: lists of holidays end unnoticed. */
-function warnOfEnd(name: string, calendar: Entries, report: IssueReport, now: EpochMs): void {
+function warnOfEnd(name: string, calendar: Calendar, report: IssueReport, now: EpochMs): void {
   const end = endOf(calendar);
   if (end === undefined || end - now > SOON_MS) return;
   const day = new Date(end - 1).toISOString().slice(0, 10);
@@ -225,11 +214,74 @@ function warnOfEnd(name: string, calendar: Entries, report: IssueReport, now: Ep
 }
 
 /** The end of the last entry, on clocks of UTC; undefined: there is none. */
-function endOf({ windows, yearly }: Entries): EpochMs | undefined {
+function endOf({ windows, yearly }: Calendar): EpochMs | undefined {
   const ends = [
     ...windows.map(({ to }) => (to === undefined ? Infinity : to.kind === 'instant' ? to.at : to.wall * 1000)),
     ...yearly.map(({ month, day, days, until = Infinity }) => Date.UTC(until, month - 1, day + days) || Infinity),
   ];
   const last = ends.reduce((latest, end) => Math.max(latest, end), -Infinity);
   return Number.isFinite(last) ? last : undefined;
+}
+
+/** An entry with what it is, for people. */
+type Named<Entry> = Entry & { readonly name?: string | undefined };
+
+function windowText({ from, to, name }: Named<Window>): string {
+  const isDay = from?.kind === 'date' && to?.kind === 'date' && to.wall - from.wall === DAY_SECONDS;
+  if (isDay) return named(momentText(from), name);
+  const parts = [...(from ? [`from ${momentText(from)}`] : []), ...(to ? [`up to ${momentText(to)}`] : [])];
+  return named(parts.join(' '), name);
+}
+
+function yearlyText({ month, day, days, name }: Named<Yearly>): string {
+  const date = [month, day].map((part) => String(part).padStart(2, '0')).join('-');
+  return named(days === 1 ? `${date} of each year` : `${days} days from ${date} of each year`, name);
+}
+
+function named(text: string, name: string | undefined): string {
+  return name === undefined ? text : `${name} (${text})`;
+}
+
+function momentText(moment: Moment): string {
+  if (moment.kind === 'instant') return new Date(moment.at).toISOString();
+  const text = new Date(moment.wall * 1000).toISOString();
+  return moment.kind === 'date' ? text.slice(0, 10) : text.slice(0, 19);
+}
+
+/** A calendar that a job uses, and its place among the exceptions. */
+export interface UsedCalendar {
+  readonly name: string;
+  readonly calendar: Calendar;
+  readonly index: number;
+}
+
+/** The exceptions of a job that are its own. */
+export function ownWindows(except: JobSettings['except']): readonly Named<Window>[] {
+  return except.flatMap((entry) => ('calendar' in entry ? [] : [entry]));
+}
+
+/** The excluded times of a job. Nothing is computed before it is asked for. */
+export function excludedTimes(
+  scheduled: Timetable,
+  { between, except, timeZone }: Pick<JobSettings, 'between' | 'except' | 'timeZone'>,
+  offsetMs: Millis,
+  calendars: readonly UsedCalendar[],
+): ExcludedTimes {
+  const isIn = (window: Window, time: EpochMs): boolean => holds(spanOf(window, timeZone), time);
+  return {
+    scheduled,
+    by(nominal): ExcludedBy | undefined {
+      const time = nominal + offsetMs;
+      if (between !== undefined && !isIn(between, time)) {
+        return { setting: 'between', calendar: null, entry: `outside of ${windowText(between)}` };
+      }
+      const own = ownWindows(except).find((window) => isIn(window, time));
+      if (own !== undefined) return { setting: 'except', calendar: null, entry: windowText(own) };
+      for (const { name, calendar } of calendars) {
+        const entry = calendar.entryAt(time, timeZone);
+        if (entry !== undefined) return { setting: 'except', calendar: name, entry };
+      }
+      return undefined;
+    },
+  };
 }

@@ -3,8 +3,7 @@ import { isoOf } from '../core/iso';
 import { formatDuration } from '../core/duration';
 import { type JobSpec, actualTime } from '../core/job';
 import { requiredSince } from '../core/requires';
-import type { Path } from './config-error';
-import type { IssueReport } from './report';
+import type { Path, IssueReport } from './config-error';
 import { isObject } from '../core/metadata';
 import { nearest } from './suggest';
 

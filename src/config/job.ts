@@ -6,23 +6,17 @@ import { type JobGroup, type JobSpec, NOTICE_TOPICS, type NotifySettings } from 
 import { LAYOUT } from '../core/layout';
 import { clockChanges, clockNote } from '../core/schedule/clock-changes';
 import { type CompiledSchedule, compileSchedule } from '../core/schedule/compile';
-import { onNominalTimes } from '../core/schedule/exclusion';
-import { scheduleHash } from '../core/schedule/hash';
+import { onNominalTimes, type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
+import { scheduleHash, spreadOffset } from '../core/schedule/hash';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { spreadOffset } from '../core/schedule/spread';
-import { type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
-import type { Calendars } from './calendars';
+import { type Calendars, type UsedCalendar, excludedTimes, ownWindows } from './calendars';
 import { type DurationLimits, checkDurations, requireWithinOf, timeoutOf } from './check-durations';
-import { checkCall } from './check-call';
-import { warnOfNoEffect } from './check-effect';
-import { warnOfGaps } from './check-gaps';
-import { checkInput } from './check-input';
-import type { Path } from './config-error';
-import { type UsedCalendar, excludedTimes } from './excluded';
+import { checkCall, checkInput } from './check-call';
+import { warnOfGaps, warnOfNoEffect } from './check-effect';
+import type { Path, CheckedJob, IssueReport } from './config-error';
 import type { HandledJob } from './handlers';
 import { isObject } from '../core/metadata';
 import { ALL_JOBS, isJobName } from './readers';
-import type { CheckedJob, IssueReport } from './report';
 import { type FileGroups, type FileNotify, type JobSettings, jobRemainder, jobSchema } from './schema';
 import { oneOf } from './suggest';
 import { countOf, issuesOf } from './zod-issues';
@@ -256,10 +250,7 @@ function hashOf(
     between,
     spread,
     enabled,
-    except: [
-      ...except.flatMap((entry) => ('calendar' in entry ? [] : [entry])),
-      ...calendars.flatMap(({ calendar }) => calendar.windows),
-    ],
+    except: [...ownWindows(except), ...calendars.flatMap(({ calendar }) => calendar.windows)],
     yearly: calendars.flatMap(({ calendar }) => calendar.yearly),
   });
 }

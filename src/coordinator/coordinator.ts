@@ -1,4 +1,4 @@
-import type { AttemptLoss } from '../core/attempt-loss';
+import type { AttemptLoss } from '../core/past-attempt';
 import type { JobName, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { Cordon } from '../core/fleet';

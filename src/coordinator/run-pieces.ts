@@ -6,9 +6,8 @@ import { BEAT_EVERY_MS, type NotedItem, beatPiece, beatSummary, isSilent, newest
 import type { Progress } from '../core/log-entry';
 import type { Row } from '../core/row';
 import { silentAfterMs } from '../handler/handlers';
-import { allPieces } from '../lease/all-pieces';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
-import { type ListedPiece, StoreError, StoreUnavailableError } from '../lease/store';
+import { allPieces, type ListedPiece, StoreError, StoreUnavailableError } from '../lease/store';
 import { type Moment, elapsedSince, moment } from '../lease/trust';
 import type { Coordinator } from './coordinator';
 import type { HeldRow } from './held';

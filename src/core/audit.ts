@@ -1,6 +1,15 @@
 import type { EpochMs } from './brand';
 import { invertedTime } from './key';
-import { asciiJson, ForeignMetadataError, isInstant, isObject, MetadataReader, writeMetadata } from './metadata';
+import {
+  type RecordOf,
+  asciiJson,
+  decodeFields,
+  encodeFields,
+  ForeignMetadataError,
+  isInstant,
+  isObject,
+  listIn,
+} from './metadata';
 import { type Origin, boundedOrigin, readOrigin } from './origin';
 
 /** What people change, by the words of the command line; `maintenance`: the end of planned work. */
@@ -46,6 +55,9 @@ export function auditKey(at: EpochMs, id: string): string {
 /** The most characters of `before`, and of `after`, in ASCII JSON. */
 const VALUE = 2_500;
 
+/** A list of one. */
+const AUDIT = { entries: listIn<AuditEntry>('entry', readEntry) };
+
 /** An entry as metadata: a listing shows it whole, so that a page of entries is one call. */
 export function encodeAudit(entry: AuditEntry): Readonly<Record<string, string>> {
   const { at, action, target, state } = entry;
@@ -55,7 +67,9 @@ export function encodeAudit(entry: AuditEntry): Readonly<Record<string, string>>
     ...(identity === undefined ? {} : { identity: identity.slice(0, 100) }),
   };
   const values = { before: bounded(entry.before), after: bounded(entry.after) };
-  return writeMetadata({ entry: [{ at, origin, action, target: target.slice(0, 100), state, ...values }] });
+  return encodeFields<RecordOf<typeof AUDIT>>(AUDIT, {
+    entries: [{ at, origin, action, target: target.slice(0, 100), state, ...values }],
+  });
 }
 
 function bounded(value: unknown): unknown {
@@ -68,8 +82,7 @@ function bounded(value: unknown): unknown {
 
 /** Throws {@link ForeignMetadataError} when the metadata is not an entry's. */
 export function decodeAudit(metadata: Readonly<Record<string, string>>): AuditEntry {
-  const read = new MetadataReader(metadata);
-  const [entry] = read.list('entry', readEntry);
+  const [entry] = decodeFields(AUDIT, metadata).entries;
   if (entry === undefined) throw new ForeignMetadataError('entry', metadata['entry'], 'a list of one entry');
   return entry;
 }

@@ -1,7 +1,7 @@
 import type { EpochMs } from './brand';
 import type { JobSpec } from './job';
 import { isRequestId, recordKey } from './key';
-import { isInstant, isObject, isWhole, parsedJson } from './metadata';
+import { firstOf, isInstant, isObject, isWhole, listText } from './metadata';
 import { type Origin, readOrigin } from './origin';
 import { type PastAttempt, readPast, storePast } from './past-attempt';
 
@@ -168,10 +168,11 @@ export function readBackfill(text: string | undefined): Backfill | undefined {
   return { id, ...times, order, includeSucceeded: succeeded === true, scheduleHash: hash, origin };
 }
 
-export function storeBackfill(backfill: Backfill | undefined): readonly unknown[] | undefined {
+export function storeBackfill(backfill: Backfill | undefined): string | undefined {
   if (backfill === undefined) return undefined;
   const { id, from, through, order, includeSucceeded, scheduleHash: hash, origin, at, stopped } = backfill;
-  return [{ id, from, through, order, ...(includeSucceeded && { succeeded: true }), hash, origin, at, stopped }];
+  const succeeded = includeSucceeded ? true : undefined;
+  return listText([{ id, from, through, order, succeeded, hash, origin, at, stopped }]);
 }
 
 /** Reads the progress that a row holds. One that cannot be read counts as lost: the ledger has what ran. */
@@ -209,10 +210,10 @@ function readAside({
   };
 }
 
-export function storeProgress(progress: BackfillProgress | undefined): readonly unknown[] | undefined {
+export function storeProgress(progress: BackfillProgress | undefined): string | undefined {
   if (progress === undefined) return undefined;
   const { id, at, ran, skipped, aside } = progress;
-  return [{ id, at, ran, skipped, ...(aside && { aside: storeAside(aside) }) }];
+  return listText([{ id, at, ran, skipped, aside: aside && storeAside(aside) }]);
 }
 
 function storeAside({
@@ -223,11 +224,5 @@ function storeAside({
   notBefore: notbefore,
   past,
 }: AsideRun): unknown {
-  return { due, since, n, drained, notbefore, past: storePast(past) };
-}
-
-function firstOf(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
-  const list = text === undefined ? undefined : parsedJson(text);
-  const first: unknown = Array.isArray(list) ? list[0] : undefined;
-  return isObject(first) ? first : undefined;
+  return { due, since, n, drained, notbefore, past: past.map(storePast) };
 }

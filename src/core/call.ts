@@ -105,7 +105,8 @@ export interface CallText {
   readonly text: string;
 }
 
-function textsIn(value: unknown, path: CallText['path']): readonly CallText[] {
+/** The texts in a value of JSON. */
+export function textsIn(value: unknown, path: CallText['path']): readonly CallText[] {
   if (typeof value === 'string') return [{ path, text: value }];
   if (Array.isArray(value)) return value.flatMap((item, index) => textsIn(item, [...path, index]));
   if (!isObject(value)) return [];

@@ -1,8 +1,22 @@
-import { type Backfill, readBackfill, storeBackfill } from './backfill';
+import { readBackfill, storeBackfill } from './backfill';
 import type { EpochMs } from './brand';
-import { type Acknowledgement, readAcknowledgement } from './incident';
+import { readAcknowledgement } from './incident';
 import { isRequestId } from './key';
-import { isInstant, MetadataReader, writeMetadata } from './metadata';
+import {
+  type RecordOf,
+  decodeFields,
+  encodeFields,
+  isInstant,
+  isText,
+  isWhole,
+  lenientIn,
+  listIn,
+  listText,
+  membersOf,
+  optional,
+  orAbsent,
+  textIn,
+} from './metadata';
 import { type Asked, readAsked } from './origin';
 
 /** A stretch in which nothing new is claimed. Times are the storage service's. */
@@ -28,17 +42,22 @@ export interface ManualRun extends Asked {
   readonly taken?: true;
 }
 
-/** What operators asked of a job: the metadata of `jobs/<job>/control`. */
-export interface Control {
-  readonly pauses: readonly Pause[];
+/** The members of a stored pause. */
+export const PAUSE = { by: isText, note: isText, since: isInstant, until: orAbsent(isInstant) };
+
+const CONTROL = {
+  pauses: listIn('pauses', membersOf<Pause>(PAUSE)),
   /** The id of the run to cancel. */
-  readonly cancel: string | undefined;
-  readonly manualRuns: readonly ManualRun[];
+  cancel: optional(textIn('cancel')),
+  manualRuns: listIn('manualruns', readManualRun),
   /** It counts only while it is in force. */
-  readonly acknowledgement: Acknowledgement | undefined;
+  acknowledgement: lenientIn('acknowledged', readAcknowledgement, (one) => one && listText([one])),
   /** The last back-fill. */
-  readonly backfill: Backfill | undefined;
-}
+  backfill: lenientIn('backfill', readBackfill, storeBackfill),
+};
+
+/** What operators asked of a job: the metadata of `jobs/<job>/control`. */
+export interface Control extends RecordOf<typeof CONTROL> {}
 
 export const NO_CONTROL: Control = {
   pauses: [],
@@ -49,13 +68,7 @@ export const NO_CONTROL: Control = {
 };
 
 export function encodeControl(control: Control): Readonly<Record<string, string>> {
-  return writeMetadata({
-    pauses: control.pauses,
-    cancel: control.cancel,
-    manualruns: control.manualRuns,
-    acknowledged: control.acknowledgement === undefined ? undefined : [control.acknowledgement],
-    backfill: storeBackfill(control.backfill),
-  });
+  return encodeFields<Control>(CONTROL, control);
 }
 
 /** The control of a stored record, or of a job that has none. Throws like {@link decodeControl}. */
@@ -65,25 +78,18 @@ export function controlOf(stored: { readonly metadata: Readonly<Record<string, s
 
 /** Throws `ForeignMetadataError` when the metadata is not a control record's. */
 export function decodeControl(metadata: Readonly<Record<string, string>>): Control {
-  const read = new MetadataReader(metadata);
-  return {
-    pauses: read.list('pauses', ({ by, note, since, until }) =>
-      typeof by === 'string' &&
-      typeof note === 'string' &&
-      isInstant(since) &&
-      (until === undefined || isInstant(until))
-        ? { by, note, since, until }
-        : undefined,
-    ),
-    cancel: read.optionalText('cancel'),
-    manualRuns: read.list('manualruns', ({ number, id, time, taken, ...asked }) =>
-      Number.isSafeInteger(number) && typeof number === 'number' && isRequestId(id) && isInstant(time)
-        ? { number, id, time, ...(taken === true ? { taken } : {}), ...readAsked(asked) }
-        : undefined,
-    ),
-    acknowledgement: readAcknowledgement(metadata['acknowledged']),
-    backfill: readBackfill(metadata['backfill']),
-  };
+  return decodeFields<Control>(CONTROL, metadata);
+}
+
+function readManualRun({
+  number,
+  id,
+  time,
+  taken,
+  ...asked
+}: Readonly<Record<string, unknown>>): ManualRun | undefined {
+  if (!isWhole(number) || !isRequestId(id) || !isInstant(time)) return undefined;
+  return { number, id, time, ...(taken === true ? { taken } : {}), ...readAsked(asked) };
 }
 
 /** The pause that covers an instant, if there is one. */

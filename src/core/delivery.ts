@@ -1,6 +1,15 @@
-import { given } from './given';
 import type { EpochMs, Millis } from './brand';
-import { isInstant, isObject, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
+import {
+  type RecordOf,
+  decodeFields,
+  encodeFields,
+  instantIn,
+  isInstant,
+  isText,
+  listIn,
+  optional,
+  textIn,
+} from './metadata';
 import type { Notice } from './notice';
 
 /**
@@ -21,17 +30,19 @@ export interface ReceiverState {
   readonly end: DeliveryEnd | undefined;
 }
 
-/** The delivery of a notice: the metadata of its blob. */
-export interface Delivery {
+const DELIVERY = {
   /** When the state changed, which the notice reports. */
-  readonly at: EpochMs;
+  at: instantIn('at'),
   /** The process that sends it until `until`. No one else sends it before. */
-  readonly by: string;
-  readonly until: EpochMs;
-  readonly to: readonly ReceiverState[];
+  by: textIn('by'),
+  until: instantIn('until'),
+  to: listIn('to', readState, storeState),
   /** When every receiver had its end. */
-  readonly doneAt: EpochMs | undefined;
-}
+  doneAt: optional(instantIn('done')),
+};
+
+/** The delivery of a notice: the metadata of its blob. */
+export interface Delivery extends RecordOf<typeof DELIVERY> {}
 
 /**
  * The waits after each failed try, as Standard Webhooks recommends: ten tries in three days.
@@ -111,37 +122,22 @@ export function mayTakeOver(delivery: Delivery, now: EpochMs): boolean {
   return delivery.until <= now && dueReceivers(delivery, now).length > 0;
 }
 
-export function encodeDelivery({ at, by, until, to, doneAt }: Delivery): Readonly<Record<string, string>> {
-  return writeMetadata({
-    at: isoOrUndefined(at),
-    by,
-    until: isoOrUndefined(until),
-    to: to.map(({ name, tries, next, end }) => ({
-      name,
-      ...(tries === 0 ? {} : { tries }),
-      ...(next === 0 ? {} : { next }),
-      ...given({ end }),
-    })),
-    done: isoOrUndefined(doneAt),
-  });
+export function encodeDelivery(delivery: Delivery): Readonly<Record<string, string>> {
+  return encodeFields<Delivery>(DELIVERY, delivery);
 }
 
 /** Throws `ForeignMetadataError` when the metadata is not a notice's. */
 export function decodeDelivery(metadata: Readonly<Record<string, string>>): Delivery {
-  const read = new MetadataReader(metadata);
-  return {
-    at: read.instant('at'),
-    by: read.text('by'),
-    until: read.instant('until'),
-    to: read.list('to', readState),
-    doneAt: read.optionalInstant('done'),
-  };
+  return decodeFields<Delivery>(DELIVERY, metadata);
+}
+
+function storeState({ name, tries, next, end }: ReceiverState): unknown {
+  return { name, tries: tries === 0 ? undefined : tries, next: next === 0 ? undefined : next, end };
 }
 
 function readState(member: Readonly<Record<string, unknown>>): ReceiverState | undefined {
-  if (!isObject(member)) return undefined;
   const { name, tries = 0, next = 0 } = member;
   const end = ENDS.find((one) => one === member['end']);
-  if (typeof name !== 'string' || typeof tries !== 'number' || !isInstant(next)) return undefined;
+  if (!isText(name) || typeof tries !== 'number' || !isInstant(next)) return undefined;
   return { name, tries, next, end };
 }

@@ -1,6 +1,6 @@
 import type { EpochMs, JobName } from './brand';
-import type { Pause } from './control';
-import { isInstant, MetadataReader, writeMetadata } from './metadata';
+import { type Pause, PAUSE } from './control';
+import { type RecordOf, decodeFields, encodeFields, isInstant, isText, listIn, membersOf } from './metadata';
 
 /**
  * What concerns all jobs lies among their controls, under this name, so that each sweep reads it without a call. It
@@ -22,33 +22,23 @@ export interface Maintenance extends Pause {
   readonly jobs: string;
 }
 
+const FLEET_FIELDS = {
+  cordons: listIn('cordons', membersOf<Cordon>({ deployment: isText, by: isText, note: isText, since: isInstant })),
+  maintenance: listIn('maintenance', membersOf<Maintenance>({ ...PAUSE, jobs: isText })),
+};
+
 /** What operators asked of all deployments: the metadata of `jobs/-fleet/control`. */
-export interface Fleet {
-  readonly cordons: readonly Cordon[];
-  readonly maintenance: readonly Maintenance[];
-}
+export interface Fleet extends RecordOf<typeof FLEET_FIELDS> {}
 
 export const NO_FLEET: Fleet = { cordons: [], maintenance: [] };
 
-export function encodeFleet({ cordons, maintenance }: Fleet): Readonly<Record<string, string>> {
-  return writeMetadata({ cordons, maintenance });
+export function encodeFleet(fleet: Fleet): Readonly<Record<string, string>> {
+  return encodeFields<Fleet>(FLEET_FIELDS, fleet);
 }
 
 /** Throws `ForeignMetadataError` when the metadata is not the fleet's. */
 export function decodeFleet(metadata: Readonly<Record<string, string>>): Fleet {
-  const read = new MetadataReader(metadata);
-  return {
-    cordons: read.list('cordons', ({ deployment, by, note, since }) =>
-      isText(deployment) && isText(by) && isText(note) && isInstant(since)
-        ? { deployment, by, note, since }
-        : undefined,
-    ),
-    maintenance: read.list('maintenance', ({ by, note, since, until, jobs }) =>
-      isText(by) && isText(note) && isText(jobs) && isInstant(since) && (until === undefined || isInstant(until))
-        ? { by, note, since, until, jobs }
-        : undefined,
-    ),
-  };
+  return decodeFields<Fleet>(FLEET_FIELDS, metadata);
 }
 
 export function cordonOf({ cordons }: Fleet, deployment: string): Cordon | undefined {
@@ -58,8 +48,4 @@ export function cordonOf({ cordons }: Fleet, deployment: string): Cordon | undef
 /** The maintenance that has not ended. */
 export function maintenanceAt({ maintenance }: Fleet, now: EpochMs): readonly Maintenance[] {
   return maintenance.filter(({ until = Infinity }) => now < until);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
 }

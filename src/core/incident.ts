@@ -1,7 +1,7 @@
 import type { EpochMs } from './brand';
 import type { Reason, RanOutcome } from './outcome';
 import { parseRecordKey } from './key';
-import { isInstant, isObject, parsedJson } from './metadata';
+import { firstOf, isInstant, isText, isWhole, membersOf, orAbsent } from './metadata';
 import { type Recent, type RecentRun, keyOf } from './recent';
 import type { Row } from './row';
 
@@ -115,20 +115,16 @@ function isFailed(entry: Recent): entry is RecentRun {
   return entry.outcome === 'failed' || entry.outcome === 'timedOut' || entry.outcome === 'stalled';
 }
 
+const acknowledgementOf = membersOf<Acknowledgement>({
+  by: isText,
+  note: isText,
+  at: isInstant,
+  until: orAbsent(isInstant),
+  run: orAbsent(isText),
+  failures: isWhole,
+});
+
 /** Reads an acknowledgement leniently: it serves only people, so that a job must not stand still for it. */
 export function readAcknowledgement(text: string | undefined): Acknowledgement | undefined {
-  if (text === undefined) return undefined;
-  const list = parsedJson(text);
-  const value: unknown = Array.isArray(list) ? list[0] : undefined;
-  if (!isObject(value)) return undefined;
-  const { by, note, at, until, run, failures } = value;
-  const isReadable =
-    typeof by === 'string' &&
-    typeof note === 'string' &&
-    isInstant(at) &&
-    (until === undefined || isInstant(until)) &&
-    (run === undefined || typeof run === 'string') &&
-    typeof failures === 'number' &&
-    Number.isSafeInteger(failures);
-  return isReadable ? { by, note, at, until, run, failures } : undefined;
+  return acknowledgementOf(firstOf(text));
 }

@@ -1,6 +1,21 @@
 import { hash } from 'node:crypto';
-import type { EpochMs, JobName } from './brand';
-import { isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
+import type { JobName } from './brand';
+import {
+  FORMAT,
+  type RecordOf,
+  decodeFields,
+  encodeFields,
+  instantIn,
+  isText,
+  lenientIn,
+  listIn,
+  oneOfIn,
+  optional,
+  textIn,
+  wholeIn,
+} from './metadata';
+
+type Metadata = Readonly<Record<string, string>>;
 
 /**
  * An account's layout lies among the controls of its jobs, under this name, so that each sweep reads it without a call.
@@ -8,22 +23,32 @@ import { isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
  */
 export const LAYOUT = '-layout' as JobName;
 
-/** Over which accounts the jobs are dealt: the metadata of `jobs/-layout/control`, in each of them. */
-export interface Layout {
+const LAYOUT_FIELDS = {
   /** Grows by one with each change of the list. */
-  readonly version: number;
+  version: wholeIn('version'),
   /** `changing`: rows may be on their way, so no instance begins a run. */
-  readonly state: 'changing' | 'settled';
+  state: oneOfIn('state', ['changing', 'settled']),
   /** {@link listHash} of the list. */
-  readonly list: string;
+  list: textIn('list'),
   /** The list that was followed until this change; undefined: there was none. */
-  readonly before: string | undefined;
+  before: optional(textIn('before')),
   /** The accounts of the list. While it is changing, also those that leave it. */
-  readonly accounts: readonly string[];
+  accounts: listIn(
+    'accounts',
+    ({ url }) => (isText(url) ? url : undefined),
+    (url) => ({ url }),
+  ),
   /** Whether the account that holds this layout has left the list. */
-  readonly left: boolean;
-  readonly since: EpochMs;
-}
+  left: lenientIn(
+    'left',
+    (text) => text !== undefined,
+    (left) => (left ? 'true' : undefined),
+  ),
+  since: instantIn('since'),
+};
+
+/** Over which accounts the jobs are dealt: the metadata of `jobs/-layout/control`, in each of them. */
+export interface Layout extends RecordOf<typeof LAYOUT_FIELDS> {}
 
 /** Which runs this deployment may claim in an account. */
 export type Allowance =
@@ -31,31 +56,13 @@ export type Allowance =
   /** `begun`: only the next attempts of runs that have begun, so that they come to their end. */
   | { readonly claims: 'begun' | 'none'; readonly reason: string };
 
-export function encodeLayout(layout: Layout): Readonly<Record<string, string>> {
-  const { version, state, list, before, accounts, left, since } = layout;
-  return writeMetadata({
-    version,
-    state,
-    list,
-    before,
-    accounts: accounts.map((url) => ({ url })),
-    left: left ? 'true' : undefined,
-    since: isoOrUndefined(since),
-  });
+export function encodeLayout(layout: Layout): Metadata {
+  return encodeFields<Layout>(LAYOUT_FIELDS, layout);
 }
 
 /** Throws `ForeignMetadataError` when the metadata is not a layout. */
-export function decodeLayout(metadata: Readonly<Record<string, string>>): Layout {
-  const read = new MetadataReader(metadata);
-  return {
-    version: read.whole('version'),
-    state: read.oneOf('state', ['changing', 'settled']),
-    list: read.text('list'),
-    before: read.optionalText('before'),
-    accounts: read.list('accounts', ({ url }) => (typeof url === 'string' ? url : undefined)),
-    left: read.optionalText('left') !== undefined,
-    since: read.instant('since'),
-  };
+export function decodeLayout(metadata: Metadata): Layout {
+  return decodeFields<Layout>(LAYOUT_FIELDS, metadata);
 }
 
 /**
@@ -132,4 +139,61 @@ function weightOf(dealtBy: string, account: string): number {
 
 function canonical(account: string): string {
   return account.toLowerCase().replace(/\/+$/, '');
+}
+
+/**
+ * A row that changes its storage account, as metadata. Older versions do not touch these forms, as those of a newer
+ * one.
+ */
+
+const LIVE = String(FORMAT);
+const ARRIVING = 'arriving';
+const MOVED = 'moved';
+
+/** `arriving`: a copy that counts once the original has been marked as moved. `moved`: another account has the job. */
+export type RowForm = 'live' | 'arriving' | 'moved';
+
+/** Rows that something else wrote count as live: they are left where they are. */
+export function formOf({ format }: Metadata): RowForm {
+  return format === ARRIVING || format === MOVED ? format : 'live';
+}
+
+/**
+ * The copy of a row, for its new account. Its token is never lower than one that this account has seen.
+ *
+ * @param there the row of the job in that account, from an earlier time
+ */
+export function arrivingRow(row: Metadata, there: Metadata | undefined): Metadata {
+  const token = Math.max(tokenOf(row), there === undefined ? 0 : tokenOf(there));
+  return { ...row, token: String(token), format: ARRIVING };
+}
+
+/** The row that remains in the old account. */
+export function movedRow(row: Metadata, to: string): Metadata {
+  return { format: MOVED, token: String(tokenOf(row)), movedto: to };
+}
+
+export function arrivedRow(row: Metadata): Metadata {
+  return { ...row, format: LIVE };
+}
+
+/** Where a row has moved; undefined: it has not. */
+export function movedTo(row: Metadata): string | undefined {
+  return formOf(row) === 'moved' ? row['movedto'] : undefined;
+}
+
+/** Why a row that is not live cannot be used here, and what to do; undefined for any other row. */
+export function notHere(row: Metadata): string | undefined {
+  switch (formOf(row)) {
+    case 'live':
+      return undefined;
+    case 'arriving':
+      return 'the job is on its way here from another store: repeat the command that moves it';
+    case 'moved':
+      return `the job has moved to ${row['movedto'] ?? 'another store'}: look for it there`;
+  }
+}
+
+function tokenOf({ token }: Metadata): number {
+  return /^\d{1,16}$/.test(token ?? '') ? Number(token) : 0;
 }

@@ -39,87 +39,144 @@ export function isInstant(value: unknown): value is EpochMs {
  */
 export const FORMAT = 1;
 
-/** Reads one blob's metadata, field by field. Every method throws {@link ForeignMetadataError}. */
-export class MetadataReader {
-  /** @param why the metadata may have another format */
-  constructor(
-    private readonly metadata: Readonly<Record<string, string>>,
-    why?: string,
-  ) {
-    const key = UNLISTABLE_KEYS.find((name) => Object.hasOwn(metadata, name));
-    if (key !== undefined) throw new ForeignMetadataError(key, metadata[key], 'no such key');
-    checkFormat(metadata, why);
-  }
+type Metadata = Readonly<Record<string, string>>;
 
-  text(key: string): string {
-    const value = this.metadata[key];
-    if (value === undefined) throw new ForeignMetadataError(key, value, 'a value');
-    return value;
-  }
+/** How one member of a record lies in the metadata of its blob. */
+export interface Field<T> {
+  /** @throws ForeignMetadataError */
+  read(metadata: Metadata): T;
+  write(value: T, metadata: Record<string, string>): void;
+}
 
-  optionalText(key: string): string | undefined {
-    return this.metadata[key];
-  }
+/** A field of one key, which is always there. */
+export interface RequiredField<T> extends Field<T> {
+  readonly key: string;
+}
 
-  oneOf<T extends string>(key: string, allowed: readonly T[]): T {
-    const value = this.text(key);
-    const found = allowed.find((candidate) => candidate === value);
-    if (found === undefined) throw new ForeignMetadataError(key, value, allowed.join(' or '));
-    return found;
-  }
-
-  whole(key: string): number {
-    const value = this.text(key);
-    if (!/^\d{1,16}$/.test(value) || !Number.isSafeInteger(Number(value))) {
-      throw new ForeignMetadataError(key, value, 'a whole number');
-    }
-    return Number(value);
-  }
-
-  optionalWhole(key: string): number | undefined {
-    return this.metadata[key] === undefined ? undefined : this.whole(key);
-  }
-
-  instant(key: string): EpochMs {
-    return parseInstant(key, this.text(key));
-  }
-
-  optionalInstant(key: string): EpochMs | undefined {
-    return this.metadata[key] === undefined ? undefined : this.instant(key);
-  }
-
-  /** Reads a JSON list, and checks each member by `read`. A missing key is an empty list. */
-  list<T>(key: string, read: (member: Readonly<Record<string, unknown>>) => T | undefined): readonly T[] {
-    const text = this.metadata[key];
-    if (text === undefined) return [];
-    const parsed = parsedJson(text);
-    if (!Array.isArray(parsed)) throw new ForeignMetadataError(key, text, 'a JSON list');
-    return parsed.map((member: unknown) => {
-      const value = isObject(member) ? read(member) : undefined;
-      if (value === undefined) throw new ForeignMetadataError(key, text, 'a list of known members');
+/** @param parse undefined: the text is not a value of this field */
+export function fieldIn<T>(
+  key: string,
+  expected: string,
+  parse: (text: string) => T | undefined,
+  write: (value: T) => string = String,
+): RequiredField<T> {
+  return {
+    key,
+    read(metadata) {
+      const text = metadata[key];
+      if (text === undefined) throw new ForeignMetadataError(key, text, 'a value');
+      const value = parse(text);
+      if (value === undefined) throw new ForeignMetadataError(key, text, expected);
       return value;
-    });
-  }
+    },
+    write(value, metadata) {
+      metadata[key] = write(value);
+    },
+  };
+}
+
+export function textIn(key: string): RequiredField<string> {
+  return fieldIn(key, 'a value', (value) => value);
+}
+
+export function oneOfIn<T extends string>(key: string, allowed: readonly T[]): RequiredField<T> {
+  return fieldIn(key, allowed.join(' or '), (value) => allowed.find((candidate) => candidate === value));
+}
+
+export function wholeIn<T extends number = number>(key: string): RequiredField<T> {
+  const parse = (value: string): T | undefined => {
+    const number = Number(value);
+    return /^\d{1,16}$/.test(value) && Number.isSafeInteger(number) ? (number as T) : undefined;
+  };
+  return fieldIn(key, 'a whole number', parse);
+}
+
+export function instantIn(key: string): RequiredField<EpochMs> {
+  const parse = (value: string): EpochMs | undefined => {
+    const parsed = Date.parse(value);
+    return isInstant(parsed) && isoOf(parsed) === value ? parsed : undefined;
+  };
+  return fieldIn(key, 'a time such as 2026-01-31T03:00:00.000Z', parse, isoOf);
+}
+
+export function optional<T>({ key, read, write }: RequiredField<T>): Field<T | undefined> {
+  return {
+    read: (metadata) => (metadata[key] === undefined ? undefined : read(metadata)),
+    write(value, metadata) {
+      if (value !== undefined) write(value, metadata);
+    },
+  };
+}
+
+/** A field that is read leniently, because no decision rests on it. */
+export function lenientIn<T>(
+  key: string,
+  parse: (text: string | undefined) => T,
+  write: (value: T) => string | undefined,
+): Field<T> {
+  return {
+    read: (metadata) => parse(metadata[key]),
+    write(value, metadata) {
+      const text = write(value);
+      if (text !== undefined) metadata[key] = text;
+    },
+  };
+}
+
+/** A list of objects, as JSON. An empty one is left out. */
+export function listIn<T>(
+  key: string,
+  parse: (member: Readonly<Record<string, unknown>>) => T | undefined,
+  write: (value: T, index: number, values: readonly T[]) => unknown = (value) => value,
+): Field<readonly T[]> {
+  return {
+    read({ [key]: json }) {
+      if (json === undefined) return [];
+      const parsed = parsedJson(json);
+      if (!Array.isArray(parsed)) throw new ForeignMetadataError(key, json, 'a JSON list');
+      return parsed.map((member: unknown) => {
+        const value = isObject(member) ? parse(member) : undefined;
+        if (value === undefined) throw new ForeignMetadataError(key, json, 'a list of known members');
+        return value;
+      });
+    },
+    write(values, metadata) {
+      if (values.length > 0) metadata[key] = asciiJson(values.map(write));
+    },
+  };
+}
+
+/** A list as ASCII JSON, which headers can carry; undefined if it is empty. */
+export function listText(members: readonly unknown[]): string | undefined {
+  return members.length === 0 ? undefined : asciiJson(members);
+}
+
+export type RecordOf<Fields> = { readonly [Name in keyof Fields]: Fields[Name] extends Field<infer T> ? T : never };
+
+type FieldsOf<T> = { readonly [Name in keyof T]-?: Field<T[Name]> };
+
+/** Adds {@link FORMAT}. */
+export function encodeFields<T>(fields: FieldsOf<T>, record: T): Metadata {
+  const metadata: Record<string, string> = { format: String(FORMAT) };
+  for (const name in fields) fields[name].write(record[name], metadata);
+  return metadata;
+}
+
+/**
+ * @param why the metadata may have another format
+ * @throws ForeignMetadataError
+ */
+export function decodeFields<T>(fields: FieldsOf<T>, metadata: Metadata, why?: string): T {
+  const key = UNLISTABLE_KEYS.find((name) => Object.hasOwn(metadata, name));
+  if (key !== undefined) throw new ForeignMetadataError(key, metadata[key], 'no such key');
+  checkFormat(metadata, why);
+  const record: Partial<T> = {};
+  for (const name in fields) record[name] = fields[name].read(metadata);
+  return record as T;
 }
 
 function checkFormat({ format }: Readonly<Record<string, string>>, why: string | undefined): void {
   if (format !== String(FORMAT)) throw new ForeignMetadataError('format', format, String(FORMAT), why);
-}
-
-/** Adds {@link FORMAT}, omits undefined fields, and writes lists as ASCII JSON, which headers can carry. */
-export function writeMetadata(
-  fields: Readonly<Record<string, string | number | readonly unknown[] | undefined>>,
-): Readonly<Record<string, string>> {
-  const metadata: Record<string, string> = { format: String(FORMAT) };
-  for (const [key, value] of Object.entries(fields)) {
-    if (value === undefined) continue;
-    if (typeof value === 'object') {
-      if (value.length > 0) metadata[key] = asciiJson(value);
-    } else {
-      metadata[key] = String(value);
-    }
-  }
-  return metadata;
 }
 
 export function sameMetadata(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
@@ -135,9 +192,43 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+export function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
 /** A count, as JSON has it. */
 export function isWhole(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+export type Guard<T> = (value: unknown) => value is T;
+
+type Guards<T> = { readonly [Name in keyof T]-?: Guard<T[Name]> };
+
+export function orAbsent<T>(is: Guard<T>): Guard<T | undefined> {
+  return (value): value is T | undefined => value === undefined || is(value);
+}
+
+/** Whether a value is an object with these members, and perhaps others. */
+export function objectOf<T>(guards: Guards<T>): Guard<T> {
+  const members = Object.entries<Guard<unknown>>(guards);
+  return (value): value is T => isObject(value) && members.every(([name, is]) => is(value[name]));
+}
+
+/** Reads an object with these members, and leaves others out. Undefined: one of them is wrong. */
+export function membersOf<T>(guards: Guards<T>): (value: unknown) => T | undefined {
+  const is = objectOf(guards);
+  return (value) =>
+    is(value)
+      ? (Object.fromEntries(Object.keys(guards).map((name) => [name, value[name as keyof T]])) as T)
+      : undefined;
+}
+
+/** The first object of a list in JSON, which a field that is one object is stored as. */
+export function firstOf(json: string | undefined): Readonly<Record<string, unknown>> | undefined {
+  const members = json === undefined ? undefined : parsedJson(json);
+  const first: unknown = Array.isArray(members) ? members[0] : undefined;
+  return isObject(first) ? first : undefined;
 }
 
 /** The value of a text in JSON; undefined: it is none. */
@@ -168,10 +259,42 @@ export function asciiJson(value: unknown): string {
   );
 }
 
-function parseInstant(key: string, text: string): EpochMs {
-  const instant = Date.parse(text);
-  if (!isInstant(instant) || isoOf(instant) !== text) {
-    throw new ForeignMetadataError(key, text, 'a time such as 2026-01-31T03:00:00.000Z');
+/** From here on numbers are written with an exponent: they cannot be ids or counters. */
+const WITH_EXPONENT = 1e21;
+
+function isExact(value: number): boolean {
+  return !Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= WITH_EXPONENT;
+}
+
+/** With the text of each value: TypeScript's library does not have it yet. */
+const parse = JSON.parse as (
+  text: string,
+  revive: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+) => unknown;
+
+/** Parses JSON. An integer beyond 2^53 becomes its text: as a number, it would be rounded. */
+export function parseExactly(text: string): unknown {
+  return parse(text, (_key, value, { source }) => (typeof value !== 'number' || isExact(value) ? value : source));
+}
+
+/**
+ * Finds an integer beyond 2^53 in a parsed JSON value. JavaScript has rounded it: an id or a counter is another one now.
+ *
+ * @returns where it is, and how it was read; undefined if there is none
+ */
+export function inexactInteger(
+  value: unknown,
+  path: readonly (string | number)[] = [],
+): { readonly path: readonly (string | number)[]; readonly value: number } | undefined {
+  if (typeof value === 'number') return isExact(value) ? undefined : { path, value };
+  const members: readonly (readonly [string | number, unknown])[] = Array.isArray(value)
+    ? [...value.entries()]
+    : isObject(value)
+      ? Object.entries(value)
+      : [];
+  for (const [key, member] of members) {
+    const found = inexactInteger(member, [...path, key]);
+    if (found !== undefined) return found;
   }
-  return instant;
+  return undefined;
 }

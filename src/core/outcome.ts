@@ -88,8 +88,10 @@ export const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'
 /** What started a run. `ctx.trigger` is `takeOver` in an attempt that follows a holder's death. */
 export type Trigger = (typeof TRIGGERS)[number];
 
+export const ATTEMPT_OUTCOMES = [...RAN_OUTCOMES, 'holderLost', 'draining', 'planned'] as const;
+
 /** The outcome of one attempt, as the row and the ledger hold it. */
-export type AttemptOutcome = RanOutcome | 'holderLost' | 'draining' | 'planned';
+export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
 /** A stretch of due times that did not run, all with one outcome for one reason. */
 export interface Stretch {

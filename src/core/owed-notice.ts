@@ -1,6 +1,6 @@
 import type { EpochMs } from './brand';
 import { parseRecordKey } from './key';
-import { isInstant, isWhole, parsedJson } from './metadata';
+import { isInstant, isWhole, listText, parsedJson } from './metadata';
 
 const END_CHANGES = ['failed', 'recovered', 'paused'] as const;
 
@@ -29,12 +29,13 @@ export function sameOwed(a: readonly OwedNotice[], b: readonly OwedNotice[]): bo
 }
 
 /** The notices as the row's metadata has them: those of one run together, because a row has little room. */
-export function storeOwed(telling: readonly OwedNotice[]): readonly unknown[] {
-  return [...Map.groupBy(telling, ({ of }) => of).values()].map((own) => {
+export function storeOwed(telling: readonly OwedNotice[]): string | undefined {
+  const runs = [...Map.groupBy(telling, ({ of }) => of).values()].map((own) => {
     const [first] = own;
     const { of, at, failures, since, skipped } = first ?? { of: '', at: 0, failures: 0, since: undefined, skipped: 0 };
     return [own.map(({ change }) => change).join(' '), of, at, failures, since ?? null, skipped];
   });
+  return listText(runs);
 }
 
 /** Reads them leniently: a notice that a newer build owes must not keep the job from running. */

@@ -1,85 +1,83 @@
 import { hash } from 'node:crypto';
-import type { EpochMs, Millis } from './brand';
 import type { JobSpec } from './job';
-import { ForeignMetadataError, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
-import { type Shortage, SHORTAGES } from './presence-state';
-
-/**
- * A deployment's own report: the metadata of `deployments/<deployment>`. `doctor` reads it, and a sweep that sees the row of
- * a job which its own file lacks.
- */
-export interface Presence {
-  /** The process that wrote it. */
-  readonly instance: string;
-  /** The task hub and its storage account. */
-  readonly hub: string | undefined;
-  /** The version of cronlease. */
-  readonly version: string;
-  /** The revision of the jobs file. */
-  readonly revision: number;
-  /** {@link jobsHash} of the jobs file. */
-  readonly jobs: string;
-  /** When the tick wrote this, by the service's time. */
-  readonly tickedAt: EpochMs;
-  /** The longest time between two fires of its timer. */
-  readonly tickEveryMs: Millis;
-  /** Whether its task hub has shown that it runs orchestrations. */
-  readonly hubProven: boolean;
-  /** Over how many storage accounts it deals its jobs. Left out: it has one. */
-  readonly accounts?: number;
-  /** How far the machine's clock is ahead of the service's; 0 below 2 s. */
-  readonly skewMs: Millis;
-  /** What the process lacks, so that most of its handlers are called late. Left out: nothing. */
-  readonly shortOf?: Shortage;
-  /** Another process that reported for the same deployment while this one ticked. */
-  readonly rival: Rival | undefined;
-}
+import {
+  type Field,
+  type RecordOf,
+  decodeFields,
+  encodeFields,
+  fieldIn,
+  instantIn,
+  oneOfIn,
+  optional,
+  textIn,
+  wholeIn,
+} from './metadata';
+import { SHORTAGES } from './presence-state';
 
 export interface Rival {
   readonly instance: string;
   readonly hub: string | undefined;
 }
 
+const RIVAL_HUB = optional(textIn('rivalhub'));
+
+const RIVAL: Field<Rival | undefined> = {
+  read(metadata) {
+    const instance = metadata['rival'];
+    return instance === undefined ? undefined : { instance, hub: RIVAL_HUB.read(metadata) };
+  },
+  write(rival, metadata) {
+    if (rival === undefined) return;
+    metadata['rival'] = rival.instance;
+    RIVAL_HUB.write(rival.hub, metadata);
+  },
+};
+
+const PRESENCE = {
+  /** The process that wrote it. */
+  instance: textIn('instance'),
+  /** The task hub and its storage account. */
+  hub: optional(textIn('hub')),
+  /** The version of cronlease. */
+  version: textIn('version'),
+  /** The revision of the jobs file. */
+  revision: wholeIn('revision'),
+  /** {@link jobsHash} of the jobs file. */
+  jobs: textIn('jobs'),
+  /** When the tick wrote this, by the service's time. */
+  tickedAt: instantIn('ticked'),
+  /** The longest time between two fires of its timer. */
+  tickEveryMs: wholeIn('every'),
+  /** How far the machine's clock is ahead of the service's; 0 below 2 s. */
+  skewMs: fieldIn('skew', 'milliseconds', (text) => (/^-?\d{1,15}$/.test(text) ? Number(text) : undefined)),
+  /** Whether its task hub has shown that it runs orchestrations. */
+  hubProven: fieldIn('proven', 'true or false', (text) =>
+    /^(?:true|false)$/.test(text) ? text === 'true' : undefined,
+  ),
+  /** Over how many storage accounts it deals its jobs. Undefined: it has one. */
+  accounts: optional(wholeIn('accounts')),
+  /** What the process lacks, so that most of its handlers are called late. Undefined: nothing. */
+  shortOf: optional(oneOfIn('short', SHORTAGES)),
+  /** Another process that reported for the same deployment while this one ticked. */
+  rival: RIVAL,
+};
+
+type Stored = RecordOf<typeof PRESENCE>;
+type MayLack = 'accounts' | 'shortOf';
+
+/**
+ * A deployment's own report: the metadata of `deployments/<deployment>`. `doctor` reads it, and a sweep that sees the row of
+ * a job which its own file lacks.
+ */
+export interface Presence extends Omit<Stored, MayLack>, Partial<Pick<Stored, MayLack>> {}
+
 export function encodePresence(presence: Presence): Readonly<Record<string, string>> {
-  return writeMetadata({
-    instance: presence.instance,
-    hub: presence.hub,
-    version: presence.version,
-    revision: presence.revision,
-    jobs: presence.jobs,
-    ticked: isoOrUndefined(presence.tickedAt),
-    every: presence.tickEveryMs,
-    skew: presence.skewMs,
-    proven: String(presence.hubProven),
-    accounts: presence.accounts,
-    short: presence.shortOf,
-    rival: presence.rival?.instance,
-    rivalhub: presence.rival?.hub,
-  });
+  return encodeFields<Presence>(PRESENCE, presence);
 }
 
-/** Throws {@link ForeignMetadataError} when the metadata is not a presence. */
+/** Throws `ForeignMetadataError` when the metadata is not a presence. */
 export function decodePresence(metadata: Readonly<Record<string, string>>): Presence {
-  const read = new MetadataReader(metadata);
-  const rival = read.optionalText('rival');
-  const accounts = read.optionalWhole('accounts');
-  const shortOf = metadata['short'] === undefined ? undefined : read.oneOf('short', SHORTAGES);
-  const skew = read.text('skew');
-  if (!/^-?\d{1,15}$/.test(skew)) throw new ForeignMetadataError('skew', skew, 'milliseconds');
-  return {
-    instance: read.text('instance'),
-    hub: read.optionalText('hub'),
-    version: read.text('version'),
-    revision: read.whole('revision'),
-    jobs: read.text('jobs'),
-    tickedAt: read.instant('ticked'),
-    tickEveryMs: read.whole('every'),
-    skewMs: Number(skew),
-    hubProven: read.oneOf('proven', ['true', 'false']) === 'true',
-    ...(accounts !== undefined && { accounts }),
-    ...(shortOf !== undefined && { shortOf }),
-    rival: rival === undefined ? undefined : { instance: rival, hub: read.optionalText('rivalhub') },
-  };
+  return decodeFields<Presence>(PRESENCE, metadata);
 }
 
 /**

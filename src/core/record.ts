@@ -1,6 +1,6 @@
 import { isoOf } from './iso';
 import { given } from './given';
-import { lossError } from './attempt-loss';
+import { type PastAttempt, lossError } from './past-attempt';
 import type { EpochMs, JobName, Millis } from './brand';
 import {
   type AttemptOutcome,
@@ -17,7 +17,6 @@ import { parseRecordKey, recordKey, runIdOf } from './key';
 import { type LogEntry, type Progress, isLogEntry, isProgress } from './log-entry';
 import { asciiJson, isInstant, isObject } from './metadata';
 import { type Origin, readOrigin } from './origin';
-import type { PastAttempt } from './past-attempt';
 import { type RecordedError, isRecordedError } from './recorded-error';
 import { type Row, dueOf, lostAttempt } from './row';
 

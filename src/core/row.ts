@@ -1,28 +1,42 @@
 import { given } from './given';
 import type { EpochMs, Millis, Token } from './brand';
-import { type BackfillProgress, asideKey, readProgress, storeProgress } from './backfill';
+import { asideKey, readProgress, storeProgress } from './backfill';
 import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_OUTCOMES, extentOf } from './outcome';
 import { type JobSpec, actualTime } from './job';
 import { isRequestId, parseRecordKey } from './key';
-import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
+import {
+  type Field,
+  type RecordOf,
+  ForeignMetadataError,
+  decodeFields,
+  encodeFields,
+  instantIn,
+  isInstant,
+  isoOrUndefined,
+  lenientIn,
+  listIn,
+  membersOf,
+  oneOfIn,
+  optional,
+  textIn,
+  wholeIn,
+} from './metadata';
 import { type Asked, askedOf, readAsked } from './origin';
-import { notHere } from './moved-row';
-import { type OwedNotice, readOwedNotices, storeOwed } from './owed-notice';
+import { notHere } from './layout';
+import { readOwedNotices, storeOwed } from './owed-notice';
 import { type PastAttempt, readPast, storePast } from './past-attempt';
-import { type Recent, decodeRecent, encodeRecent } from './recent';
-
-const PHASES = ['idle', 'running', 'settled', 'retrying', 'fanning'] as const;
-/** How many past attempts of a run its row remembers. */
-export const PAST_ATTEMPTS = 10;
-/** How many stretches a row may owe. A blob's metadata is limited to 8 KB. */
-export const OWED_STRETCHES = 16;
+import { decodeRecent, encodeRecent } from './recent';
 
 /**
  * `idle`: nothing has run yet, or, with a run, its outcome is unknown ({@link isOutcomeUnknown}). `running`: an attempt
  * is running, or, with a final record, the run is settled. `settled`: it was, when that record was about to be deleted
  * by retention. `retrying`, `fanning`: the run waits for its not-before time.
  */
-export type Phase = (typeof PHASES)[number];
+const PHASES = ['idle', 'running', 'settled', 'retrying', 'fanning'] as const;
+/** How many past attempts of a run its row remembers. */
+export const PAST_ATTEMPTS = 10;
+/** How many stretches a row may owe. A blob's metadata is limited to 8 KB. */
+export const OWED_STRETCHES = 16;
 
 /** The current or last run of a job. */
 export interface RunRef extends Asked {
@@ -40,86 +54,115 @@ export interface Standstill {
   readonly until: EpochMs;
 }
 
+const TRIGGER = oneOfIn('trigger', TRIGGERS);
+const SINCE = instantIn('since');
+const ASKED = listIn('asked', readAsked);
+
+const RUN: Field<RunRef | undefined> = {
+  read(metadata) {
+    const key = metadata['run'];
+    if (key === undefined) return undefined;
+    const parts = parseRecordKey(key);
+    if (parts === undefined) throw new ForeignMetadataError('run', key, "a ledger record's key");
+    const { scheduledFor } = parts;
+    const [asked] = ASKED.read(metadata);
+    return { key, scheduledFor, trigger: TRIGGER.read(metadata), since: SINCE.read(metadata), ...asked };
+  },
+  write(run, metadata) {
+    if (run === undefined) return;
+    const asked = askedOf(run);
+    metadata['run'] = run.key;
+    TRIGGER.write(run.trigger, metadata);
+    SINCE.write(run.since, metadata);
+    ASKED.write(Object.keys(asked).length === 0 ? [] : [asked], metadata);
+  },
+};
+
 /** A job's row: the metadata of `jobs/<job>/lease`, which only the lease holder writes. */
-export interface Row {
-  readonly token: Token;
+const ROW = {
+  token: wholeIn<Token>('token'),
   /** The latest due time whose outcome is decided. */
-  readonly cursor: EpochMs;
+  cursor: instantIn('cursor'),
   /** Ledger records still to be written. On an available row they are already written. */
-  readonly owed: readonly Stretch[];
+  owed: listIn('owed', readStretch, storeStretch),
   /** Notices still to be created. On an available row they exist. */
-  readonly telling: readonly OwedNotice[];
-  readonly run: RunRef | undefined;
+  telling: lenientIn('notices', readOwedNotices, storeOwed),
+  run: RUN,
   /** When the last run ended, if due times passed during it. */
-  readonly busyUntil: EpochMs | undefined;
+  busyUntil: optional(instantIn('busyuntil')),
   /**
    * The times in which no instance was at work on that run, long after its holder had died: nothing overlaps with them.
    */
-  readonly stood: readonly Standstill[];
+  stood: listIn('stood', membersOf<Standstill>({ from: isInstant, until: isInstant })),
   /**
    * Id of the execution that made the last claim. An execution whose answer was lost recognises its own write by it.
    */
-  readonly execution: string | undefined;
-  readonly phase: Phase;
+  execution: optional(textIn('execution')),
+  phase: oneOfIn('phase', PHASES),
   /** Number of the run's current attempt, from 1; grows with every claim of the run. */
-  readonly attempt: number;
+  attempt: wholeIn('attempt'),
   /**
    * How many attempts do not count: drained ones, those whose items continued without them, and those lost before their
    * mark.
    */
-  readonly uncountedAttempts: number;
+  uncountedAttempts: wholeIn('drained'),
   /** When the current attempt planned to call its handler: at the due time, or at once. */
-  readonly started: EpochMs | undefined;
+  started: optional(instantIn('started')),
   /** When the current attempt was claimed. Undefined: no run was claimed yet. */
-  readonly claimedAt: EpochMs | undefined;
-  readonly past: readonly PastAttempt[];
+  claimedAt: optional(instantIn('claimedat')),
+  past: listIn('past', readPast, storePast),
   /** When a waiting run may be claimed again; 0: at once. */
-  readonly notBefore: EpochMs | undefined;
+  notBefore: optional(instantIn('notbefore')),
   /**
    * When the last process that worked on the items of a `fanning` run left them in its shutdown: any tick resumes it.
    */
-  readonly itemsLeftAt: EpochMs | undefined;
+  itemsLeftAt: optional(instantIn('itemsleft')),
   /** The deployment whose tick won the job last. */
-  readonly incumbent: string | undefined;
+  incumbent: optional(textIn('incumbent')),
   /** The lease length of the last claim. Its holder's jobs file may differ from ours. */
-  readonly leaseMs: Millis | undefined;
+  leaseMs: optional(wholeIn('leasems')),
   /** The `keep` of the last claim's jobs file. Undefined: no run was claimed yet. */
-  readonly keepMs: Millis | undefined;
+  keepMs: optional(wholeIn('keepms')),
   /** Failed runs in a row. */
-  readonly failures: number;
+  failures: wholeIn('failures'),
   /** The record key of the last run counted in `failures`, so that each run counts once. */
-  readonly lastFailedKey: string | undefined;
+  lastFailedKey: optional(textIn('failed')),
   /**
    * Failed runs in a row before the current run, if there were any and its success has set `failures` to 0. The last
    * failed key is then gone.
    */
-  readonly failedBefore: number | undefined;
+  failedBefore: optional(wholeIn('failedbefore')),
   /**
    * When the job last succeeded, was paused or disabled, or was first seen: `alertAfter` counts from here. The ledger
    * may hold a later success.
    */
-  readonly lastGoodAt: EpochMs;
+  lastGoodAt: instantIn('succeeded'),
   /**
    * The last outcomes, oldest first, as far as writes that were made anyway could note them. For lists, and
    * for the length of the next lease.
    */
-  readonly recent: readonly Recent[];
-  readonly revision: number;
-  readonly scheduleHash: string;
+  recent: lenientIn('recent', decodeRecent, encodeRecent),
+  revision: wholeIn('revision'),
+  scheduleHash: textIn('hash'),
   /**
    * The cursor from which the row has followed this schedule: each due time between the two has its outcome. `recover`
    * finds lost records by it.
    */
-  readonly scheduleSince: EpochMs;
+  scheduleSince: instantIn('hashsince'),
   /** Number of the last manual run that was taken. */
-  readonly manualTaken: number;
+  manualTaken: wholeIn('manualtaken'),
   /** How far the last back-fill is. */
-  readonly backfill: BackfillProgress | undefined;
+  backfill: lenientIn('backfill', readProgress, storeProgress),
   /** When an operator forgot the job. If the file has it again, the job counts as new. */
-  readonly forgotten: EpochMs | undefined;
+  forgotten: optional(instantIn('forgotten')),
   /** When a sweep saw that no deployment's file has the job. If one has it again, its due times count from then. */
-  readonly leftSince: EpochMs | undefined;
-}
+  leftSince: optional(instantIn('leftsince')),
+};
+
+export interface Row extends RecordOf<typeof ROW> {}
+
+/** Most readers of a row do not need its last outcomes, which are the largest part. */
+const { recent: RECENT, ...EAGER } = ROW;
 
 /**
  * The instant from which the lateness of a run counts: its actual due time, or when it was asked for. A back-filled run
@@ -242,49 +285,7 @@ export function firstCursor({ at }: Pick<JobSpec, 'at'>, date: EpochMs): EpochMs
 
 /** The row as metadata: lowercase keys, printable ASCII. */
 export function encodeRow(row: Row): Readonly<Record<string, string>> {
-  return writeMetadata({
-    token: row.token,
-    cursor: isoOrUndefined(row.cursor),
-    owed: row.owed.map((stretch) => ({
-      // A short name, because a row may owe many, and its size is limited.
-      end: stretch.outcome,
-      reason: stretch.reason,
-      from: stretch.from,
-      ...extentOf(stretch),
-      ...given({ request: stretch.request }),
-    })),
-    notices: storeOwed(row.telling),
-    run: row.run?.key,
-    trigger: row.run?.trigger,
-    since: isoOrUndefined(row.run?.since),
-    asked: row.run === undefined ? undefined : askedMember(row.run),
-    busyuntil: isoOrUndefined(row.busyUntil),
-    stood: row.stood,
-    execution: row.execution,
-    phase: row.phase,
-    attempt: row.attempt,
-    drained: row.uncountedAttempts,
-    started: isoOrUndefined(row.started),
-    claimedat: isoOrUndefined(row.claimedAt),
-    past: storePast(row.past.slice(-roomForPast(row))),
-    notbefore: isoOrUndefined(row.notBefore),
-    itemsleft: isoOrUndefined(row.itemsLeftAt),
-    incumbent: row.incumbent,
-    leasems: row.leaseMs,
-    keepms: row.keepMs,
-    failures: row.failures,
-    failed: row.lastFailedKey,
-    failedbefore: row.failedBefore,
-    succeeded: isoOrUndefined(row.lastGoodAt),
-    recent: encodeRecent(row.recent),
-    revision: row.revision,
-    hash: row.scheduleHash,
-    hashsince: isoOrUndefined(row.scheduleSince),
-    manualtaken: row.manualTaken,
-    backfill: storeProgress(row.backfill),
-    forgotten: isoOrUndefined(row.forgotten),
-    leftsince: isoOrUndefined(row.leftSince),
-  });
+  return encodeFields<Row>(ROW, { ...row, past: row.past.slice(-roomForPast(row)) });
 }
 
 /** The attempts of a run that is aside take some of the room, and standstills that of one attempt. */
@@ -292,52 +293,15 @@ function roomForPast({ backfill, stood }: Row): number {
   return PAST_ATTEMPTS - (backfill?.aside?.past.length ?? 0) - Math.min(1, stood.length);
 }
 
-/** What the run's request has, as a list of one, or of none. */
-function askedMember(run: RunRef): readonly Asked[] {
-  const asked = askedOf(run);
-  return Object.keys(asked).length === 0 ? [] : [asked];
-}
-
 /** Throws {@link ForeignMetadataError} when the metadata is not a row's. */
 export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
-  const read = new MetadataReader(metadata, notHere(metadata));
   let recent: Row['recent'] | undefined;
   return {
-    token: read.whole('token') as Token,
-    cursor: read.instant('cursor'),
-    owed: read.list('owed', readStretch),
-    telling: readOwedNotices(read.optionalText('notices')),
-    run: readRun(read),
-    busyUntil: read.optionalInstant('busyuntil'),
-    stood: read.list('stood', readStandstill),
-    execution: read.optionalText('execution'),
-    phase: read.oneOf('phase', PHASES),
-    attempt: read.whole('attempt'),
-    uncountedAttempts: read.whole('drained'),
-    started: read.optionalInstant('started'),
-    claimedAt: read.optionalInstant('claimedat'),
-    past: read.list('past', readPast),
-    notBefore: read.optionalInstant('notbefore'),
-    itemsLeftAt: read.optionalInstant('itemsleft'),
-    incumbent: read.optionalText('incumbent'),
-    leaseMs: read.optionalWhole('leasems'),
-    keepMs: read.optionalWhole('keepms'),
-    failures: read.whole('failures'),
-    lastFailedKey: read.optionalText('failed'),
-    failedBefore: read.optionalWhole('failedbefore'),
-    lastGoodAt: read.instant('succeeded'),
-    // Most readers of a row do not need it, and it is the largest part.
+    ...decodeFields<Omit<Row, 'recent'>>(EAGER, metadata, notHere(metadata)),
     get recent() {
-      recent ??= decodeRecent(read.optionalText('recent'));
+      recent ??= RECENT.read(metadata);
       return recent;
     },
-    revision: read.whole('revision'),
-    scheduleHash: read.text('hash'),
-    scheduleSince: read.instant('hashsince'),
-    manualTaken: read.whole('manualtaken'),
-    backfill: readProgress(read.optionalText('backfill')),
-    forgotten: read.optionalInstant('forgotten'),
-    leftSince: read.optionalInstant('leftsince'),
   };
 }
 
@@ -359,22 +323,10 @@ export function checkAhead(row: Row, at: EpochMs): void {
   }
 }
 
-function readRun(read: MetadataReader): RunRef | undefined {
-  const key = read.optionalText('run');
-  if (key === undefined) return undefined;
-  const parts = parseRecordKey(key);
-  if (parts === undefined) throw new ForeignMetadataError('run', key, "a ledger record's key");
-  return {
-    key,
-    scheduledFor: parts.scheduledFor,
-    trigger: read.oneOf('trigger', TRIGGERS),
-    since: read.instant('since'),
-    ...read.list('asked', readAsked)[0],
-  };
-}
-
-function readStandstill({ from, until }: Readonly<Record<string, unknown>>): Standstill | undefined {
-  return isInstant(from) && isInstant(until) ? { from, until } : undefined;
+function storeStretch(stretch: Stretch): unknown {
+  const { outcome, reason, from, request } = stretch;
+  // A short name, because a row may owe many, and its size is limited.
+  return { end: outcome, reason, from, ...extentOf(stretch), request };
 }
 
 function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undefined {
@@ -387,12 +339,5 @@ function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undef
   if (!isInstant(from) || !isInstant(through)) return undefined;
   if (typeof count !== 'number' || !Number.isSafeInteger(count)) return undefined;
   if (request !== undefined && !isRequestId(request)) return undefined;
-  return {
-    outcome,
-    reason: reason as Reason,
-    from,
-    through,
-    count,
-    ...given({ request }),
-  };
+  return { outcome, reason: reason as Reason, from, through, count, ...given({ request }) };
 }

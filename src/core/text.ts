@@ -1,11 +1,12 @@
-/** How many characters of a foreign text, or of an event's reason, are passed on. */
-const BRIEF = 300;
-
-/** The beginning of a text. Error messages have contained whole listings and web pages. */
-export function brief(text: string): string {
-  if (text.length <= BRIEF) return text;
+/**
+ * The beginning of a text, with a mark where it is cut. Error messages have contained whole listings and web pages.
+ *
+ * @param most UTF-16 units. Default: as of a foreign text, or of an event's reason
+ */
+export function brief(text: string, most = 300): string {
+  if (text.length <= most) return text;
   // Half of a surrogate pair is not a character.
-  return `${text.slice(0, BRIEF - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+  return `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
 /**

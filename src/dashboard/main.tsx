@@ -1,12 +1,10 @@
 import { render } from 'preact';
 import { followHistory } from './data/address';
 import { App } from './pages/app';
-import { startClock } from './data/clock';
-import { watchVisibility } from './data/live';
+import { start } from './data/live';
 
 const root = document.getElementById('app');
 if (root === null) throw new Error('index.html has no element "app"');
 followHistory();
-watchVisibility();
-startClock();
+start();
 render(<App />, root);

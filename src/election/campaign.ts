@@ -1,28 +1,23 @@
-import type { EpochMs, ETag, LeaseId, Millis, Token } from '../core/brand';
+import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { marginOf } from '../core/job';
-import { MetadataReader, writeMetadata } from '../core/metadata';
+import { type RecordOf, decodeFields, encodeFields, instantIn, optional, textIn, wholeIn } from '../core/metadata';
 import { type Lease, acquire } from '../lease/acquire';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { type ListedRow, type Metadata, type RowStore, StoreError, StoreUnavailableError } from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
-import type { Leader } from './leadership';
-import type { ElectionSettings } from './options';
+import type { ElectionSettings, Leader } from './options';
 
-/** How long a candidate repeats the acquisition of the lease. */
 const ACQUIRE_LIMIT_MS = 5_000;
-/** How long the release of an unused lease may take. */
 const GIVE_BACK_LIMIT_MS = 1_000;
 /** A container that has been missing for this long is made again: no leader from before trusts its lease any more. */
 const MADE_AGAIN_AFTER_MS = 75_000;
 
-/** The dependencies of an election. */
 export interface World {
   readonly store: RowStore;
   readonly clock: Clock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
-  /** A new GUID. */
   readonly newId: () => string;
 }
 
@@ -30,12 +25,8 @@ export interface World {
 export interface Sighting {
   readonly row: ElectionRow;
   readonly etag: ETag;
-  /** Whether the lease may be taken. */
   readonly free: boolean;
-  /**
-   * The leader, or one that may still believe that it leads. Between an acquisition and its claim this is the previous
-   * leader.
-   */
+  /** The leader, or one that may still believe that it leads. Until the claim it is the previous one. */
   readonly leader: Leader | undefined;
 }
 
@@ -75,7 +66,7 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
   const readOrCreate = async (): Promise<Sighting> => {
     const seen = await readIfAny();
     if (seen !== undefined) return seen;
-    const fresh = encodeElectionRow(newElectionRow(token));
+    const fresh = encodeElectionRow({ token });
     await within(clock, CALL_LIMIT_MS, (signal) => store.createRow(name, fresh, { signal }));
     const made = await readIfAny();
     if (made === undefined)
@@ -115,11 +106,7 @@ export interface Won {
   readonly trust: Trust;
 }
 
-/**
- * Tries to lead once: acquires the lease if the row has not changed since it was read, and writes the claim under it.
- *
- * @returns undefined if another instance was faster, or the instance is stopping
- */
+/** Acquires the lease of an unchanged row, and claims under it. Undefined: others were faster, or it is stopping. */
 export async function claim(
   settings: ElectionSettings,
   world: World,
@@ -141,16 +128,14 @@ export async function claim(
       return { ...claimed, leaseId: lease.leaseId, trust };
     }
   } catch (error) {
-    await giveBack(settings, world, lease);
+    await release(world, name, lease, GIVE_BACK_LIMIT_MS);
     throw error;
   }
-  await giveBack(settings, world, lease);
+  await release(world, name, lease, GIVE_BACK_LIMIT_MS);
   return undefined;
 }
 
-/**
- * The one write that makes this instance the leader. It raises the token, and makes every other candidate's ETag stale.
- */
+/** Makes this instance the leader. It raises the token, and makes every other candidate's ETag stale. */
 async function writeClaim(
   settings: ElectionSettings,
   world: World,
@@ -176,50 +161,42 @@ async function writeClaim(
   return { leader, etag: written.etag };
 }
 
-/** Releases a lease that was not used. If that fails, or a claim has been made, the lease expires. */
-async function giveBack({ name }: ElectionSettings, { store, clock }: World, { leaseId, etag }: Lease): Promise<void> {
+/** Releases a lease of a row with this ETag. If that fails, it expires. Returns the error of storage, if any. */
+export async function release(
+  { store, clock }: World,
+  name: JobName,
+  { leaseId, etag }: Pick<Lease, 'leaseId' | 'etag'>,
+  limitMs: Millis,
+): Promise<StoreError | undefined> {
   try {
-    await within(clock, GIVE_BACK_LIMIT_MS, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
+    await within(clock, limitMs, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
+    return undefined;
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
+    if (error instanceof StoreError) return error;
+    throw error;
   }
 }
 
-/** An election's row: the metadata of `elections/<name>/lease`, which only the lease holder writes. */
-export interface ElectionRow {
-  readonly token: Token;
+const ELECTION = {
+  token: wholeIn<Token>('token'),
   /** The leader of the last term; undefined before the first term. */
-  readonly leader: string | undefined;
+  leader: optional(textIn('leader')),
   /** The service's Date of the acquisition at the start of the last term. */
-  readonly since: EpochMs | undefined;
+  since: optional(instantIn('since')),
   /** The id of the last term. A candidate whose answer was lost recognises its own write by it. */
-  readonly term: string | undefined;
+  term: optional(textIn('term')),
   /** The length of the last leader's lease, for candidates with another length. */
-  readonly leaseMs: Millis | undefined;
-}
+  leaseMs: optional(wholeIn('lease')),
+};
 
-export function newElectionRow(token: Token): ElectionRow {
-  return { token, leader: undefined, since: undefined, term: undefined, leaseMs: undefined };
-}
+/** An election's row: the metadata of `elections/<name>/lease`, which only the lease holder writes. */
+export type ElectionRow = Partial<RecordOf<typeof ELECTION>> & { readonly token: Token };
 
-export function encodeElectionRow({ token, leader, since, term, leaseMs }: ElectionRow): Metadata {
-  return writeMetadata({
-    token,
-    leader,
-    since: since === undefined ? undefined : new Date(since).toISOString(),
-    term,
-    lease: leaseMs,
-  });
+export function encodeElectionRow(row: ElectionRow): Metadata {
+  return encodeFields<ElectionRow>(ELECTION, row);
 }
 
 /** @throws ForeignMetadataError if something else has written the row */
 export function decodeElectionRow(metadata: Metadata): ElectionRow {
-  const read = new MetadataReader(metadata);
-  return {
-    token: read.whole('token') as Token,
-    leader: read.optionalText('leader'),
-    since: read.optionalInstant('since'),
-    term: read.optionalText('term'),
-    leaseMs: metadata['lease'] === undefined ? undefined : read.whole('lease'),
-  };
+  return decodeFields<ElectionRow>(ELECTION, metadata);
 }

@@ -3,12 +3,9 @@ import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
 import { STORE_LIMITS } from '../stores/limits';
 import { systemClock } from '../system-clock';
-import type { ElectionEvent } from './candidate';
-import { type Elector, createElector } from './elector';
+import { type ElectionEvent, Elector } from './elector';
+import { type Leader, type LeaderElectionOptions, type TermEnd, checkOptions, openRows } from './options';
 import { textOf } from './term';
-import type { Leader, TermEnd } from './leadership';
-import { type LeaderElectionOptions, checkOptions } from './options';
-import { openRows } from './place';
 
 /** The events of {@link LeaderElection}, by name. */
 export interface LeaderElectionEvents {
@@ -45,12 +42,8 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
     this.name = settings.name;
     this.id = settings.id;
     this.#onError = options.onError;
-    const store = openRows(options, systemClock);
-    this.#elector = createElector(
-      settings,
-      { store, clock: systemClock, random: Math.random, newId: randomUUID },
-      (event) => this.#tell(event),
-    );
+    const world = { store: openRows(options), clock: systemClock, random: Math.random, newId: randomUUID };
+    this.#elector = new Elector(settings, world, (event) => this.#tell(event));
   }
 
   /** Whether this instance leads, to its best knowledge at this moment. Use the fence where you must be sure. */

@@ -3,16 +3,34 @@ import type { JobName, Millis } from '../core/brand';
 import { formatDuration, parseDuration } from '../core/duration';
 import { marginOf } from '../core/job';
 import { isObject } from '../core/metadata';
-import type { StoreLimits } from '../lease/store';
+import type { Fence } from '../lease/fence';
+import type { RowStore, StoreLimits } from '../lease/store';
+import type { RowContainer } from '../stores/azure-blob/row-container';
+import { electionRowsIn, openElectionStore, StorageSettingsError } from '../stores/open';
 import { systemClock } from '../system-clock';
-import type { Leadership } from './leadership';
-import { type ElectionPlace, problemOfPlace } from './place';
 
 /** `45s`, `10m`, `1h30m`, or a number of milliseconds. */
 export type Duration = string | number;
 
 /** The options of {@link LeaderElection}. Its constructor checks every member. */
 export type LeaderElectionOptions = ElectionPlace & CampaignOptions;
+
+/** The place of an election's row: all candidates name the same one. */
+export type ElectionPlace =
+  | {
+      /** A `ContainerClient` of `@azure/storage-blob`. A missing container is created if permissions allow it. */
+      readonly container: RowContainer;
+      readonly storage?: undefined;
+    }
+  | {
+      /** A store, as `CRONLEASE_STORAGE` names it: `postgres://…`, or a connection string of a storage account. */
+      readonly storage: string;
+      /**
+       * The name of the container, or of the schema in PostgreSQL. It is created if it is missing and permissions allow
+       * that. Default: `cronlease`.
+       */
+      readonly container?: string;
+    };
 
 /** The options of an instance's part in an election. */
 export interface CampaignOptions {
@@ -58,19 +76,66 @@ export interface CampaignOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** The options, checked, with every default filled in. */
-export interface ElectionSettings {
-  readonly name: JobName;
+/**
+ * Why a term ended. `completed`: its task returned; `failed`: it threw; `leaseLost`: the lease could not be renewed in
+ * time, or another instance has it; `stalled`: no progress for `stallAfter`; `unhealthy`: the health check failed;
+ * `resigned`: `resign()` was called; `draining`: `stop()` was called.
+ */
+export type TermEnd = 'completed' | 'failed' | 'leaseLost' | 'stalled' | 'unhealthy' | 'resigned' | 'draining';
+
+/** The reason of a task's aborted signal. */
+export class LeadershipEndedError extends Error {
+  override readonly name = 'LeadershipEndedError';
+
+  constructor(
+    readonly code: Exclude<TermEnd, 'completed' | 'failed'>,
+    message: string,
+    options?: { readonly cause?: unknown },
+  ) {
+    super(message, options);
+  }
+}
+
+/**
+ * The task did not end within its grace. Its fence is closed and its lease released, so that others can lead. This
+ * instance cannot lead until the task has ended.
+ */
+export class TaskNotEndedError extends Error {
+  readonly code = 'TaskNotEnded';
+  override readonly name = 'TaskNotEndedError';
+}
+
+/** The leader named by the row. */
+export interface Leader {
   readonly id: string;
-  readonly task: (leadership: Leadership) => unknown;
+  /** The fencing token of the term. It grows by one with every term, and never falls. */
+  readonly token: number;
+  /** When its term began, by the storage service's clock. */
+  readonly since: Date;
+}
+
+/** The context of a task in its term. */
+export interface Leadership extends Leader {
+  /** The election's name. */
+  readonly name: string;
+  /** Aborted when the term must end; its `reason` is a {@link LeadershipEndedError}. */
+  readonly signal: AbortSignal;
+  /** Rejects writes of a leader that no longer leads. */
+  readonly fence: Fence;
+  /** Reports progress. With `stallAfter`, a term without a report for that long ends. */
+  progress(note?: string): void;
+}
+
+/** The options, checked, with every default filled in. */
+export interface ElectionSettings extends Required<Pick<CampaignOptions, 'id' | 'task' | 'afterTask'>> {
+  readonly name: JobName;
   readonly leaseMs: Millis;
   readonly pollMs: Millis;
   readonly graceMs: Millis;
   readonly stallAfterMs: Millis | undefined;
-  readonly healthCheck: (() => boolean | Promise<boolean>) | undefined;
+  readonly healthCheck: CampaignOptions['healthCheck'];
   readonly healthIntervalMs: Millis;
   readonly healthTimeoutMs: Millis;
-  readonly afterTask: 'campaign' | 'stop';
   readonly backoffMs: Millis;
   readonly maxBackoffMs: Millis;
 }
@@ -110,10 +175,7 @@ const DAY = 86_400_000;
 /** The options as callers without types may pass them. */
 type Given = Readonly<Record<string, unknown>>;
 
-/**
- * @param leases the lengths that the store's leases may have
- * @throws ElectionOptionsError with every error at once
- */
+/** Throws {@link ElectionOptionsError} with every error at once. */
 export function checkOptions(
   options: LeaderElectionOptions,
   defaultId: () => string,
@@ -127,7 +189,7 @@ export function checkOptions(
   for (const member of Object.keys(given)) {
     if (!KNOWN.some((known) => known === member)) wrong(member, `is not known: ${insteadOf(member, KNOWN)}`);
   }
-  const misplaced = problemOfPlace(given, show, systemClock);
+  const misplaced = problemOfPlace(given);
   if (misplaced !== undefined) problems.push(misplaced);
   checkNames(given, wrong);
   checkFunctions(given, wrong);
@@ -232,4 +294,54 @@ function show(value: unknown): string {
     default:
       return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
   }
+}
+
+/** Opens the rows, without a call. Throws StorageSettingsError. */
+export function openRows({ storage, container }: ElectionPlace): RowStore {
+  if (storage === undefined) return electionRowsIn(container, systemClock);
+  return openElectionStore({ settings: { CRONLEASE_STORAGE: storage }, container, clock: systemClock });
+}
+
+/** Undefined if {@link openRows} can open this place. */
+function problemOfPlace({ container, storage }: Given): string | undefined {
+  if (storage === undefined) return problemOfClient(container);
+  // Any part of a connection string may be its key.
+  if (typeof storage !== 'string' || storage.trim() === '') {
+    return `storage is ${typeof storage === 'string' ? 'empty' : show(storage)}: use a connection string, or the URL of a store such as "postgres://…"`;
+  }
+  if (isContainer(container)) {
+    return 'container is a ContainerClient, and storage names a place too: leave one of them out';
+  }
+  if (container !== undefined && typeof container !== 'string') {
+    return `container is ${show(container)}: beside storage, use the name of a container`;
+  }
+  try {
+    openRows({ storage, ...(container !== undefined && { container }) });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof StorageSettingsError)) throw error;
+    return error.code === 'ContainerNameInvalid' ? `container ${error.message}` : error.of('storage').message;
+  }
+}
+
+function problemOfClient(container: unknown): string | undefined {
+  if (isContainer(container)) return undefined;
+  const remedy = 'use a ContainerClient of @azure/storage-blob';
+  // A text may be a connection string with its key.
+  if (typeof container === 'string') {
+    return `container is a text: ${remedy}, or give the store as storage, and here the name of its container`;
+  }
+  return `container is ${show(container)}: ${remedy}, or give the store as storage, such as "postgres://…"`;
+}
+
+/** A client is an instance of a class, so its methods are not own members. */
+function isContainer(value: unknown): value is RowContainer {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'url' in value &&
+    typeof value.url === 'string' &&
+    'getBlockBlobClient' in value &&
+    typeof value.getBlockBlobClient === 'function'
+  );
 }

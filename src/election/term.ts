@@ -1,12 +1,10 @@
 import { type Clock, sleep } from '../core/clock';
 import { within } from '../lease/deadline';
-import { type ClosableFence, StaleLeaderError, createFence, electionMark } from '../lease/fence';
+import { StaleLeaderError, createFence, electionMark } from '../lease/fence';
 import { keepAlive } from '../lease/keep-alive';
-import { StoreError } from '../lease/store';
 import type { Token } from '../core/brand';
-import type { Won, World } from './campaign';
-import { type Leader, type Leadership, LeadershipEndedError, type TermEnd } from './leadership';
-import type { ElectionSettings } from './options';
+import { type Won, type World, release } from './campaign';
+import { type ElectionSettings, type Leader, type Leadership, LeadershipEndedError, type TermEnd } from './options';
 
 const RELEASE_LIMIT_MS = 2_000;
 
@@ -17,7 +15,6 @@ export interface TermOver {
   readonly error?: unknown;
 }
 
-/** A term of this instance. */
 export interface Term {
   readonly leader: Leader;
   /** Whether this instance may still believe that it leads. */
@@ -32,6 +29,8 @@ export interface Term {
 /** Runs the task while the lease is kept alive. Call it in the same turn as the claim's answer. */
 export function startTerm(settings: ElectionSettings, world: World, won: Won, report: (error: unknown) => void): Term {
   const { leader, trust } = won;
+  const { name, graceMs } = settings;
+  const { clock } = world;
   const aborter = new AbortController();
   const aborted = Promise.withResolvers<TermOver>();
   let over = false;
@@ -42,24 +41,40 @@ export function startTerm(settings: ElectionSettings, world: World, won: Won, re
     aborted.resolve({ reason: code, error });
     aborter.abort(error);
   };
-  const fence = createFence(electionMark(settings.name), leader.token as Token, trust, [
+  const fence = createFence(electionMark(name), leader.token as Token, trust, [
     // A program may keep its own blobs beside the rows.
     `${world.store.location}/elections`,
   ]);
-  const stall = watchProgress(settings, world.clock, end);
-  const { close: _, ...openFence } = fence;
-  const leadership = { ...leader, name: settings.name, signal: aborter.signal, fence: openFence, ...stall.forTask };
+  const stall = watchProgress(settings, clock, end);
+  const { close, ...openFence } = fence;
+  const { progress } = stall;
+  const leadership = { ...leader, name, signal: aborter.signal, fence: openFence, progress };
 
   const task = callTask(settings, won, leadership, end).finally(() => {
     taskRuns = false;
   });
-  const watches = [keepLease(settings, world, won, end, report), stall, watchHealth(settings, world.clock, end)];
+  const watches = [keepLease(settings, world, won, end, report), stall, watchHealth(settings, clock, end)];
   const conclude = async (): Promise<TermOver> => {
     const first = await Promise.race([task, aborted.promise]);
     over = true;
-    await windDown(settings, world.clock, { first, task, signal: aborter.signal, fence, report });
+    if (aborter.signal.aborted) {
+      const ended = new AbortController();
+      const noted = task.then(({ error }) => {
+        ended.abort();
+        if (error !== undefined && !isEcho(error, aborter.signal)) report(error);
+      });
+      if (first.reason !== 'leaseLost') await Promise.race([noted, sleep(clock, graceMs, ended.signal)]);
+    }
+    // Even if the task continues after its grace.
+    close();
     for (const watch of watches) watch.stop();
-    if (trust.holds) await letGo(settings, world, won, report);
+    if (trust.holds) {
+      const limit = Math.min(RELEASE_LIMIT_MS, trust.remaining());
+      // Another instance may lead before the answer arrives.
+      trust.end();
+      const problem = await release(world, name, won, limit);
+      if (problem !== undefined) report(problem);
+    }
     return first;
   };
   return {
@@ -94,30 +109,6 @@ async function callTask(
   } catch (error) {
     return { reason: 'failed', error };
   }
-}
-
-/** Gives a task whose signal was aborted its grace. Then its fence is closed, even if it continues. */
-async function windDown(
-  { graceMs }: ElectionSettings,
-  clock: Clock,
-  parts: {
-    readonly first: TermOver;
-    readonly task: Promise<TermOver>;
-    readonly signal: AbortSignal;
-    readonly fence: ClosableFence;
-    readonly report: (error: unknown) => void;
-  },
-): Promise<void> {
-  const { first, task, signal, fence, report } = parts;
-  if (signal.aborted) {
-    const ended = new AbortController();
-    const noted = task.then(({ error }) => {
-      ended.abort();
-      if (error !== undefined && !isEcho(error, signal)) report(error);
-    });
-    if (first.reason !== 'leaseLost') await Promise.race([noted, sleep(clock, graceMs, ended.signal)]);
-  }
-  fence.close();
 }
 
 /** Whether a task's error is only the effect of its aborted signal. */
@@ -165,8 +156,8 @@ function watchProgress(
   { stallAfterMs, name }: ElectionSettings,
   clock: Clock,
   end: End,
-): { readonly forTask: Pick<Leadership, 'progress'>; stop(): void } {
-  if (stallAfterMs === undefined) return { forTask: { progress: () => undefined }, stop: () => undefined };
+): Pick<Leadership, 'progress'> & { stop(): void } {
+  if (stallAfterMs === undefined) return { progress: () => undefined, stop: () => undefined };
   const arm = (note?: string): (() => void) =>
     clock.after(stallAfterMs, () => {
       const last = note === undefined ? '' : `; the last was "${note}"`;
@@ -177,13 +168,12 @@ function watchProgress(
     });
   let cancel = arm();
   let over = false;
-  const progress = (note?: string): void => {
-    if (over) return;
-    cancel();
-    cancel = arm(note);
-  };
   return {
-    forTask: { progress },
+    progress: (note) => {
+      if (over) return;
+      cancel();
+      cancel = arm(note);
+    },
     stop: () => {
       over = true;
       cancel();
@@ -212,29 +202,8 @@ function watchHealth(settings: ElectionSettings, clock: Clock, end: End): { stop
   };
 }
 
-/**
- * Ends the trust first, because another instance may lead before the answer arrives. A lease that cannot be released
- * expires.
- */
-async function letGo(
-  { name }: ElectionSettings,
-  { store, clock }: World,
-  { leaseId, etag, trust }: Won,
-  report: (error: unknown) => void,
-): Promise<void> {
-  const limit = Math.min(RELEASE_LIMIT_MS, trust.remaining());
-  trust.end();
-  try {
-    await within(clock, limit, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    report(error);
-  }
-}
-
 interface HealthProblem {
   readonly message: string;
-  /** The error that the check threw, if it did. */
   readonly cause?: unknown;
 }
 
@@ -250,7 +219,6 @@ export async function healthProblem(settings: ElectionSettings, clock: Clock): P
   }
 }
 
-/** The message of what a task or a check threw. */
 export function textOf(cause: unknown): string {
   try {
     return cause instanceof Error ? cause.message : String(cause);

@@ -1,5 +1,4 @@
 import type { Outlet } from '../coordinator/outlet';
-import type { Clock } from '../core/clock';
 import { given } from '../core/given';
 import { randomUUID } from 'node:crypto';
 import { type ConfigIssue, formatIssue } from '../config/config-error';
@@ -18,10 +17,9 @@ import type { JobSpec } from '../core/job';
 import { shardOf } from '../core/layout';
 import type { Handlers } from '../handler/handlers';
 import { dealtStore } from '../lease/dealt-store';
-import type { ServiceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import { createPings } from '../notices/ping';
-import { post } from '../notices/post';
+import { post } from '../notices/request';
 import { createSender } from '../notices/sender';
 import type { Call } from '../notices/try';
 import { STORE_LIMITS } from '../stores/limits';
@@ -30,10 +28,9 @@ import { systemClock } from '../system-clock';
 import type { Feed } from '../telemetry/feed';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';
-import type { HostFacts } from './host-facts';
-import { type CallSettings, callHandlers, callSettings } from './call-settings';
+import type { HostFacts } from './host-advice';
+import { type CallSettings, callHandlers, callSettings, noticeSettings, type NoticeSettings } from './notice-settings';
 import { environmentSetting } from './manage-settings';
-import { noticeSettings, type NoticeSettings } from './notice-settings';
 import { redactSetting } from './redact';
 import {
   containerName,
@@ -64,9 +61,7 @@ export interface CoordinatorOptions {
 
 /** The coordinators of this process: one for each storage account, with the jobs that are dealt to it. */
 export interface Coordinators {
-  /** At least one. */
   readonly all: readonly Coordinator[];
-  /** The coordinator of a job. */
   of(job: string): Coordinator;
   /** The store as people see it: the jobs of all accounts. */
   readonly store: LeaseStore;
@@ -85,11 +80,7 @@ export interface AppProcess {
   readonly feed: Feed | undefined;
 }
 
-/**
- * Reads the jobs file and the app settings. Decision 107.
- *
- * @throws ConfigError, SettingError, StorageSettingsError
- */
+/** Reads the file and the settings. Decision 107. Throws ConfigError, SettingError, StorageSettingsError. */
 export function createCoordinators(options: CoordinatorOptions, { env, host, feed }: AppProcess): Coordinators {
   // An empty setting counts as unset, as everywhere.
   const source = env['CRONLEASE_JOBS_FILE'] || options.jobs;
@@ -118,7 +109,6 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
   const environment = environmentSetting(env)?.name;
   const runnable = runnableJobs(jobsFile.jobs, handlers, inputs, calls && callHandlers(calls, env, feed?.requested));
   const all = stores.map((store, index) => {
-    const { deployment, presence } = shared;
     const own = [...runnable].filter(([name]) => shardOf(name, accounts) === index);
     const coordinator = createCoordinator({
       ...shared,
@@ -126,9 +116,7 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
       jobs: new Map(own),
       ...(accounts.length > 1 && { place: { accounts, index } }),
     });
-    const { clock, serviceTime: time } = coordinator;
-    const { instance } = presence;
-    coordinator.outlet = createOutlet(notices, { store, clock, time, instance, deployment, environment });
+    coordinator.outlet = createOutlet(notices, coordinator, shared.presence.instance, environment);
     return coordinator;
   });
   return {
@@ -159,28 +147,25 @@ function openStores(
 
 /** A tick reads a required job with the listing of its account, and a group lies in the account of its jobs. */
 export function refuseApart(jobs: readonly JobSpec[], accounts: readonly string[]): void {
+  const areApart = (one: string, other: string): boolean => shardOf(one, accounts) !== shardOf(other, accounts);
+  const refuse = (problem: string, beginning: string, one: string, other: string): never => {
+    const remedy =
+      'Names with the same beginning before "--" are in one account: use ' +
+      `"${beginning}--${one}" and "${beginning}--${other}", for example`;
+    throw new SettingError('CRONLEASE_SHARDS', accounts.join(', '), `${problem}. ${remedy}`);
+  };
   const firstOf = new Map<string, JobName>();
   for (const { name, group } of jobs) {
     if (group === undefined) continue;
     const first = firstOf.get(group.name) ?? name;
     firstOf.set(group.name, first);
-    if (shardOf(first, accounts) === shardOf(name, accounts)) continue;
-    throw new SettingError(
-      'CRONLEASE_SHARDS',
-      accounts.join(', '),
-      `jobs "${first}" and "${name}" of group "${group.name}" are in two accounts. Names with the same beginning before ` +
-        `"--" are in one account: use "${group.name}--${first}" and "${group.name}--${name}", for example`,
-    );
+    const problem = `jobs "${first}" and "${name}" of group "${group.name}" are in two accounts`;
+    if (areApart(first, name)) refuse(problem, group.name, first, name);
   }
   for (const { name, requires } of jobs) {
-    const apart = requires.find((other) => shardOf(other, accounts) !== shardOf(name, accounts));
+    const apart = requires.find((other) => areApart(other, name));
     if (apart === undefined) continue;
-    throw new SettingError(
-      'CRONLEASE_SHARDS',
-      accounts.join(', '),
-      `job "${name}" requires "${apart}", which is in another account. Names with the same beginning before "--" are in ` +
-        `one account: use "chain--${name}" and "chain--${apart}", for example`,
-    );
+    refuse(`job "${name}" requires "${apart}", which is in another account`, 'chain', name, apart);
   }
 }
 
@@ -236,18 +221,12 @@ function runnableJobs(
 /** The sender of this process; undefined if its settings name no receiver and no ping. */
 function createOutlet(
   { receivers, pings, guard, publicAddress }: NoticeSettings,
-  process: {
-    readonly store: LeaseStore;
-    readonly clock: Clock;
-    readonly time: Pick<ServiceTime, 'now'>;
-    readonly instance: string;
-    readonly deployment: string;
-    readonly environment: string | undefined;
-  },
+  { store, clock, serviceTime, deployment }: Coordinator,
+  instance: string,
+  environment: string | undefined,
 ): Outlet | undefined {
   if (receivers.size === 0 && pings.size === 0) return undefined;
-  const { store, clock, time, instance, deployment, environment } = process;
-  const now = (): number => time.now();
+  const now = (): number => serviceTime.now();
   const call: Call = (posting) => post(posting, { guard, clock });
   const origin = { source: store.location, deployment, environment, publicAddress };
   return {
@@ -256,11 +235,7 @@ function createOutlet(
   };
 }
 
-/**
- * Names in the jobs file that the settings of this app lack. Another deployment may have them.
- *
- * @param unresolved settings that could not be read, so that nothing is known of their names
- */
+/** Names in the file that the settings lack, except for `unresolved` ones. Another deployment may have them. */
 export function unknownNames(
   specs: readonly JobSpec[],
   { receivers, pings }: NoticeSettings,

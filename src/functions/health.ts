@@ -25,13 +25,8 @@ const FIRST_TICK_WITHIN_MS = 120_000;
  * Decision 039.
  */
 export function readiness(coordinators: () => readonly Coordinator[], env: Environment): () => Promise<boolean> {
-  interface Asked {
-    readonly at: Millis;
-    /** When it was asked first. */
-    readonly since: Millis;
-    readonly answer: Promise<boolean>;
-  }
-  const asked = new Map<Coordinator, Asked>();
+  /** The last question to each account's storage, with the time of the first one. */
+  const asked = new Map<Coordinator, { at: Millis; since: Millis; answer: Promise<boolean> }>();
   const storageAnswers = (current: Coordinator): Promise<boolean> => {
     const now = current.clock.monotonic();
     const last = asked.get(current);

@@ -1,10 +1,20 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import type { ConfigIssue, FilePosition } from '../config/config-error';
 import { JsonError, parseJson } from '../config/json';
+import type { Millis } from '../core/brand';
 import { formatDuration, parseTimeSpan } from '../core/duration';
 import type { Environment } from './app-settings';
-import { hostMember, hostOverride, hostText } from './settings';
+import {
+  attemptsAtOnce,
+  functionTimeout,
+  hostMember,
+  hostOverride,
+  hostText,
+  hubAccount,
+  maxConcurrentRuns,
+} from './settings';
 
 /** A text, or a comment, which the host allows in this file. */
 const TEXT_OR_COMMENT = /"(?:\\.|[^"\\])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
@@ -17,10 +27,8 @@ interface Rule {
   readonly member: string;
   /** Durable's default. */
   readonly preset: string;
-  /** What a longer value does. */
   readonly effect: (span: string) => string;
   readonly best: string;
-  /** Warn of longer values. */
   readonly mostMs: number;
   /** The values that the host accepts. It does not start with any other. */
   readonly range: readonly [number, number] | undefined;
@@ -122,11 +130,7 @@ export function hasWebhooks(env: Environment): boolean {
   return (env['WEBSITE_HOSTNAME'] ?? '') !== '';
 }
 
-/**
- * Warns of a limit of handlers that the host's own limit makes useless: those that wait count among its activities.
- *
- * @param atOnce how many activities the host runs at once in one process
- */
+/** Warns of a limit of handlers that the host's own makes useless: those that wait are among its activities. */
 export function limitAdvice(limit: number | undefined, atOnce: number): readonly ConfigIssue[] {
   if (limit === undefined || limit < atOnce) return [];
   return [
@@ -185,4 +189,36 @@ function hostPlace(appFolder: string, member: readonly string[]): FilePosition |
     if (error instanceof JsonError) return undefined;
     throw error;
   }
+}
+
+/** What coordinators have to know about the host of their process. */
+export interface HostFacts {
+  /** The host kills a call after this long; undefined: it does not. */
+  readonly functionTimeoutMs: Millis | undefined;
+  /** How many attempts the host runs at the same time in this process; undefined: it has no limit. */
+  readonly attemptsAtOnce: number | undefined;
+  /** How many handlers may run at once in this process; undefined: no limit but the host's. */
+  readonly maxConcurrentRuns: number | undefined;
+  /** The storage account of the task hub, without secrets; undefined: unknown, or the hub has none. */
+  readonly hubAccount: string | undefined;
+  /** Settings of the host that hinder cronlease. */
+  readonly warnings: readonly ConfigIssue[];
+}
+
+/** The Functions host, by host.json and the app settings. Throws `SettingError`. */
+export function functionsHost(env: Environment, appFolder: string): HostFacts {
+  const atOnce = attemptsAtOnce(env, appFolder);
+  const limit = maxConcurrentRuns(env);
+  return {
+    functionTimeoutMs: functionTimeout(env, appFolder),
+    attemptsAtOnce: atOnce,
+    maxConcurrentRuns: limit,
+    hubAccount: hubAccount(env, appFolder, hostname()),
+    warnings: [
+      ...hubAdvice(env),
+      ...workerAdvice(env),
+      ...hostAdvice(env, appFolder).warnings,
+      ...limitAdvice(limit, atOnce),
+    ],
+  };
 }

@@ -1,20 +1,19 @@
-import { type DurableClient, OrchestrationRuntimeStatus } from 'durable-functions';
+import { app } from '@azure/functions';
+import { type DurableClient, type DurableOrchestrationStatus, OrchestrationRuntimeStatus } from 'durable-functions';
 import type { AppOrchestrations, Hub } from '../coordinator/hub';
 import type { OrchestrationInput } from '../coordinator/message';
 import type { Millis } from '../core/brand';
 import { given } from '../core/given';
 import { inParallel } from '../core/in-parallel';
 import { failedOrchestration, parseInstanceId, progressOf } from '../core/orchestration';
-import { systemClock } from '../system-clock';
 import { BATCH, CONTINUED, ITEMS, RUN } from './orchestrator';
+import { systemClock } from '../system-clock';
 
 const OWN = [RUN, CONTINUED, BATCH, ITEMS];
 
-const FINISHED = [
-  OrchestrationRuntimeStatus.Completed,
-  OrchestrationRuntimeStatus.Failed,
-  OrchestrationRuntimeStatus.Terminated,
-];
+const { Completed, Failed, Terminated, Canceled } = OrchestrationRuntimeStatus;
+const FINISHED = [Completed, Failed, Terminated];
+const FAILED: readonly OrchestrationRuntimeStatus[] = [Failed, Terminated, Canceled];
 
 /**
  * Inputs may be large, and then lie in blobs, which a listing would read one by one. The extension has this parameter,
@@ -30,28 +29,19 @@ const ORCHESTRATORS: Readonly<Partial<Record<OrchestrationInput['kind'], string>
   continued: CONTINUED,
 };
 
-/**
- * The client reports "not found" by an error that has the status only in its text: in the first sentence. The details
- * after it may mention another one, such as that of the hub's storage.
- */
-function isNotFound(error: unknown): boolean {
-  return error instanceof Error && /^[^.]*\b404\b/.test(error.message);
+/** The state of an orchestration. Undefined: the hub has none of this id. */
+async function statusOf(client: DurableClient, id: string): Promise<DurableOrchestrationStatus | undefined> {
+  try {
+    return await client.getStatus(id);
+  } catch (error) {
+    // Its status is only in its first sentence. Those after it may have another one, such as that of the hub's storage.
+    if (error instanceof Error && /^[^.]*\b404\b/.test(error.message)) return undefined;
+    throw error;
+  }
 }
 
-/**
- * This app's task hub, for ticks and attempts.
- *
- * @param hasFunction whether the app has a function of this name. Default: it has every one
- */
+/** This app's task hub, for ticks and attempts. Default: the app has every function. */
 export function durableHub(client: DurableClient, hasFunction: (name: string) => boolean = () => true): Hub {
-  const runtimeStatus = async (id: string): Promise<OrchestrationRuntimeStatus | undefined> => {
-    try {
-      return (await client.getStatus(id)).runtimeStatus;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
-  };
   return {
     name: client.taskHubName,
     async start(id, input) {
@@ -59,23 +49,14 @@ export function durableHub(client: DurableClient, hasFunction: (name: string) =>
         await client.startNew(ORCHESTRATORS[input.kind] ?? RUN, { instanceId: id, input });
       } catch (error) {
         // After a lost answer, the first start may have succeeded. A repeat is then no error.
-        if ((await runtimeStatus(id)) === undefined) throw error;
+        if ((await statusOf(client, id)) === undefined) throw error;
       }
     },
     async status(id) {
-      const status = await runtimeStatus(id);
-      switch (status) {
-        case OrchestrationRuntimeStatus.Completed:
-          return 'completed';
-        case OrchestrationRuntimeStatus.Failed:
-        case OrchestrationRuntimeStatus.Terminated:
-        case OrchestrationRuntimeStatus.Canceled:
-          return 'failed';
-        case undefined:
-          return 'unknown';
-        default:
-          return 'pending';
-      }
+      const found = await statusOf(client, id);
+      if (found === undefined) return 'unknown';
+      if (found.runtimeStatus === Completed) return 'completed';
+      return FAILED.includes(found.runtimeStatus) ? 'failed' : 'pending';
     },
     orchestrations: appOrchestrations(client, hasFunction),
     async purge({ from, to }) {
@@ -130,19 +111,13 @@ function appOrchestrations(client: DurableClient, hasFunction: (name: string) =>
       return last.listed;
     },
     async end(id) {
-      let found;
-      try {
-        found = await client.getStatus(id);
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
+      const found = await statusOf(client, id);
+      if (found === undefined) return undefined;
       const { runtimeStatus, output } = found;
-      if (GOES_ON.includes(runtimeStatus)) return 'running';
-      if (runtimeStatus === OrchestrationRuntimeStatus.Completed) {
+      if (runtimeStatus === Completed) {
         return { state: 'succeeded', result: JSON.stringify(output ?? null) };
       }
-      if (!FINISHED.includes(runtimeStatus) && runtimeStatus !== OrchestrationRuntimeStatus.Canceled) return 'running';
+      if (!FAILED.includes(runtimeStatus)) return 'running';
       return failedOrchestration(`${runtimeStatus}: ${typeof output === 'string' ? output : JSON.stringify(output)}`);
     },
     raise: (id, event, data) => unlessGone(client.raiseEvent(id, event, data)),
@@ -156,5 +131,38 @@ async function unlessGone(call: Promise<void>): Promise<void> {
     await call;
   } catch (error) {
     if (!(error instanceof Error && error.message.startsWith('No instance with ID'))) throw error;
+  }
+}
+
+/** What is used here of the module that only a Functions worker has. */
+interface WorkerModule {
+  registerFunction(metadata: object, callback: () => undefined): { dispose(): unknown };
+}
+
+/**
+ * Finds out which of these functions the app has, as soon as all of its code is loaded: the worker takes no name twice.
+ * The task hub cannot be asked. Since version 3.1, Durable looks for an orchestrator only when it carries one out, so a
+ * start to find out would run it, even one with an id that is not allowed.
+ *
+ * @see https://github.com/Azure/azure-functions-nodejs-worker `registerFunction`, and
+ *   https://github.com/Azure/azure-functions-durable-extension `HttpApiHandler.HandleStartOrchestratorRequestAsync`
+ * @returns whether the app has a function of that name. Until the code is loaded, all of them count as there
+ */
+export function appFunctions(names: readonly string[]): (name: string) => boolean {
+  let missing: readonly string[] = [];
+  app.hook.appStart(() => {
+    missing = names.filter((name) => !isTaken(name));
+  });
+  return (name) => !missing.includes(name);
+}
+
+function isTaken(name: string): boolean {
+  try {
+    const worker = require('@azure/functions-core') as WorkerModule;
+    worker.registerFunction({ name, bindings: {} }, () => undefined).dispose();
+    return false;
+  } catch {
+    // "A function with id "…" has already been registered."
+    return true;
   }
 }

@@ -48,7 +48,6 @@ function readOnly(env: Environment): boolean {
   }
 }
 
-/** The longest name of an environment. */
 const ENVIRONMENT_LENGTH = 40;
 
 /** The environment's name and colour for people. Throws {@link SettingError}. */

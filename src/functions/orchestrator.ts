@@ -10,7 +10,6 @@ export const RUN = 'cronleaseRun';
 export const CONTINUED = 'cronleaseContinued';
 export const BATCH = 'cronleaseBatch';
 export const ITEMS = 'cronleaseItems';
-/** The activities' names. */
 export const ATTEMPT = 'cronleaseAttempt';
 export const ATTEMPTS = 'cronleaseAttempts';
 

@@ -12,10 +12,7 @@ const LONGEST_PATTERN = 1_000;
 
 /** How long all patterns together may search the texts of one write. */
 const SEARCH_LIMIT_MS: Millis = 100;
-/**
- * How long one pattern may search a line, when it is tried at the start: the last of these. A machine that is busy with
- * something else for a moment is not a reason to refuse it.
- */
+/** How long one pattern may search a line at the start: the last of these. A machine may be busy for a moment. */
 const TRIAL_LIMITS_MS: readonly Millis[] = [100, 2_000];
 const TRIAL_CHARACTERS = 1_000;
 /** Lines on which a pattern with nested repetitions shows how long it takes. */
@@ -23,14 +20,9 @@ const TRIALS = ['a', '0', ' ', 'Az09 ', 'a=b&', '{"a":1},', 'a.b-c_d/'].map(
   (part) => `${part.repeat(TRIAL_CHARACTERS / part.length)}\u0007`,
 );
 
-/** What stands for a text that could not be searched in time. */
 const WITHHELD = `(withheld: the patterns of ${SETTING} took too long)`;
 
-/**
- * Reads the patterns of secrets in what handlers say: a JSON list of regular expressions. Undefined: there are none.
- *
- * @throws SettingError
- */
+/** The patterns of secrets in what handlers say. Undefined: there are none. Throws {@link SettingError}. */
 export function redactSetting(env: Environment): Redact | undefined {
   const text = env[SETTING];
   if (text === undefined || text === '') return undefined;
@@ -40,11 +32,8 @@ export function redactSetting(env: Environment): Redact | undefined {
   }
   if (!Array.isArray(value) || value.length > MOST_PATTERNS) {
     const problem = Array.isArray(value) ? `it has ${String(value.length)} patterns` : 'it is not a list';
-    throw new SettingError(
-      SETTING,
-      text,
-      `${problem}. Write a list of up to ${String(MOST_PATTERNS)} regular expressions, such as ${EXAMPLE}`,
-    );
+    const list = `a list of up to ${String(MOST_PATTERNS)} regular expressions`;
+    throw new SettingError(SETTING, text, `${problem}. Write ${list}, such as ${EXAMPLE}`);
   }
   const patterns = value.map((pattern: unknown, index) => compile(pattern, `${SETTING}[${String(index)}]`));
   return patterns.length === 0 ? undefined : redactBy(patterns);
@@ -53,35 +42,25 @@ export function redactSetting(env: Environment): Redact | undefined {
 function compile(pattern: unknown, place: string): RegExp {
   if (typeof pattern !== 'string' || pattern.length > LONGEST_PATTERN) {
     const shown = typeof pattern === 'string' ? `${pattern.slice(0, 40)}…` : JSON.stringify(pattern);
-    throw new SettingError(
-      place,
-      shown,
-      `must be a regular expression of up to ${String(LONGEST_PATTERN)} characters as text`,
-    );
+    const remedy = `must be a regular expression of up to ${String(LONGEST_PATTERN)} characters as text`;
+    throw new SettingError(place, shown, remedy);
   }
+  const refuse = (remedy: string): never => {
+    throw new SettingError(place, pattern, remedy);
+  };
   let compiled: RegExp;
   try {
     compiled = new RegExp(pattern, 'gu');
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    throw new SettingError(place, pattern, `${problem}. Write a JavaScript regular expression with the flag u`);
+    return refuse(`${problem}. Write a JavaScript regular expression with the flag u`);
   }
-  if (compiled.test('')) {
-    throw new SettingError(
-      place,
-      pattern,
-      'it matches the empty text, and so everywhere. Make it match at least one character',
-    );
-  }
+  if (compiled.test('')) refuse('it matches the empty text, and so everywhere. Make it match at least one character');
   const isSlow = (line: string): boolean =>
     TRIAL_LIMITS_MS.every((limit) => search([compiled], [line], limit).length === 0);
   if (TRIALS.some(isSlow)) {
-    throw new SettingError(
-      place,
-      pattern,
-      `it takes seconds on a line of ${String(TRIAL_CHARACTERS)} characters. Avoid a repetition in a repetition, such ` +
-        'as (a+)+',
-    );
+    const problem = `it takes seconds on a line of ${String(TRIAL_CHARACTERS)} characters`;
+    refuse(`${problem}. Avoid a repetition in a repetition, such as (a+)+`);
   }
   return compiled;
 }
@@ -105,10 +84,7 @@ function redactBy(patterns: readonly RegExp[]): Redact {
   };
 }
 
-/**
- * Control characters, escapes of a terminal and characters without a width: in the middle of a secret they would hide
- * it from the patterns, and are invisible.
- */
+/** Invisible characters and escapes of a terminal, which would hide a secret from the patterns. */
 const UNSEEN = /[^\P{Cc}\n\t]\[[0-?]*[ -/]*[@-~]|[^\P{Cc}\n\t]|[\p{Cf}\p{DI}]/gu;
 
 /** What the patterns match in the text as a person sees it, at its places in the text as it is. */

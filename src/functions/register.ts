@@ -1,18 +1,16 @@
 import { type InvocationContext, type Timer, app } from '@azure/functions';
 import * as df from 'durable-functions';
 import { activityFence, serveFences } from '../coordinator/activity-fence';
-import { dispatch, runTogether } from '../coordinator/attempt/together';
-import type { Coordinator, Hub, Report } from '../coordinator/coordinator';
+import type { Coordinator, Hub } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
-import type { AttemptInput, AttemptResult, Together } from '../coordinator/message';
+import type { ActivityInput } from '../coordinator/message';
 import type { LogLevel } from '../core/log-entry';
 import { isOrchestration } from '../handler/handlers';
 import { systemClock } from '../system-clock';
-import { appFunctions } from './app-functions';
+import { appFunctions, durableHub } from './hub';
 import { type CoordinatorOptions, type Coordinators, createCoordinators } from './coordinators';
 import { healthCheck, readiness } from './health';
-import { functionsHost } from './host-facts';
-import { durableHub } from './hub';
+import { functionsHost } from './host-advice';
 import { METHODS, manageHandler } from './manage';
 import { accessSettings, environmentSetting } from './manage-settings';
 import {
@@ -27,10 +25,10 @@ import {
   orchestrateItems,
   orchestrateRun,
 } from './orchestrator';
-import { type HostCall, type LevelLog, isJsonLog, reportTo } from './report';
+import { type HostCall, type ReportOf, isJsonLog, levelLog, reportTo } from './report';
 import { tickSchedule } from './settings';
 import { closeTelemetry, connectTelemetry, openTelemetry } from './telemetry';
-import { allSettledOrThrow, createTickers, type Tickers } from './tickers';
+import { allSettledOrThrow, createTickers, perform, type Tickers } from './tickers';
 
 /** The most lines that wait for the next call. Older ones are dropped. */
 const MOST_LATE = 200;
@@ -102,15 +100,9 @@ export function registerCoordinator(options: CoordinatorOptions): void {
       await reporting(context, (reportOf) => loaded().tickers.tick(hubOf(context), tick.nextFire, reportOf));
     },
   });
-  registerDurable({
-    placeOf: (job, reportOf) => {
-      const coordinator = coordinators().of(job);
-      return { coordinator, report: reportOf(coordinator) };
-    },
-    reporting: async (context, work) => {
-      await connected;
-      return reporting(context, work);
-    },
+  registerDurable(async (input, context, hub) => {
+    await connected;
+    return reporting(context, (reportOf) => perform(coordinators(), input, hub, reportOf));
   });
   app.hook.appTerminate(async () => {
     await allSettledOrThrow(made.all.map(drain));
@@ -124,41 +116,23 @@ function orchestratorsOf(coordinators: readonly Coordinator[]): readonly string[
   return handlers.filter(isOrchestration).map(({ orchestrator }) => orchestrator);
 }
 
-type ReportOf = (coordinator: Coordinator) => Report;
-
-interface DurableOptions {
-  readonly placeOf: (job: string, reportOf: ReportOf) => { readonly coordinator: Coordinator; readonly report: Report };
-  readonly reporting: <Result>(context: HostCall, work: (reportOf: ReportOf) => Promise<Result>) => Promise<Result>;
-}
-
-function registerDurable({ placeOf, reporting }: DurableOptions): void {
+function registerDurable(
+  carryOut: (input: ActivityInput, context: InvocationContext, hub: () => Hub) => Promise<unknown>,
+): void {
   df.app.orchestration(RUN, orchestrateRun);
   df.app.orchestration(CONTINUED, orchestrateContinued);
   df.app.orchestration(BATCH, orchestrateBatch);
   df.app.orchestration(ITEMS, orchestrateItems);
-  df.app.activity(ATTEMPT, {
-    handler: (input: AttemptInput, context: InvocationContext): Promise<AttemptResult> =>
-      reporting(context, (reportOf) => {
-        const { coordinator, report } = placeOf(input.kind === 'probe' ? '' : input.job, reportOf);
-        return dispatch(coordinator, input, report);
-      }),
-  });
-  df.app.activity(ATTEMPTS, {
-    extraInputs: [df.input.durableClient()],
-    handler: (input: Together, context: InvocationContext): Promise<readonly string[]> => {
-      const hub = durableHub(df.getClient(context));
-      return reporting(context, (reportOf) => runTogether(input, (job) => placeOf(job, reportOf), hub));
-    },
-  });
+  const handler = (input: ActivityInput, context: InvocationContext): Promise<unknown> =>
+    carryOut(input, context, () => durableHub(df.getClient(context)));
+  df.app.activity(ATTEMPT, { handler });
+  df.app.activity(ATTEMPTS, { extraInputs: [df.input.durableClient()], handler });
 }
 
 /** What was said by work that has outlived its call: a notice on its way, or a handler that ignores its signal. */
 type LateLines = { readonly level: LogLevel; readonly message: readonly unknown[] }[];
 
-/**
- * Does the work of one call of the host. The host loses, or complains about, a line that is written after its call has
- * ended: such lines wait for the next call.
- */
+/** Does the work of one call of the host, which loses lines that come after it: they wait for the next call. */
 export async function duringCall<Result>(
   call: HostCall,
   late: LateLines,
@@ -166,13 +140,10 @@ export async function duringCall<Result>(
 ): Promise<Result> {
   let isOver = false;
   const { invocationId, traceContext } = call;
-  const at =
-    (level: LogLevel) =>
-    (...message: unknown[]): void => {
-      if (!isOver) call[level](...message);
-      else if (late.push({ level, message }) > MOST_LATE) late.shift();
-    };
-  const levels: LevelLog = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  const levels = levelLog((level, message) => {
+    if (!isOver) call[level](...message);
+    else if (late.push({ level, message }) > MOST_LATE) late.shift();
+  });
   for (const { level, message } of late.splice(0)) levels[level](...message);
   try {
     return await work({ ...levels, invocationId, traceContext });

@@ -28,29 +28,31 @@ interface Reporting {
   readonly coordinator: Coordinator;
   /** Undefined: nothing is exported. */
   readonly feed: Feed | undefined;
-  /** Whether the lines of handlers are JSON. */
   readonly isJson: boolean;
 }
 
 /** Receives lines by their level: an invocation of the Functions host, `console`, or another logger. */
 export type LevelLog = Readonly<Record<LogLevel, (...message: unknown[]) => void>>;
 
-/** A call of the host. */
+/** A log whose lines `write` takes. */
+export function levelLog(write: (level: LogLevel, message: readonly unknown[]) => void): LevelLog {
+  const at =
+    (level: LogLevel) =>
+    (...message: unknown[]): void =>
+      write(level, message);
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+export type ReportOf = (coordinator: Coordinator) => Report;
+
 export interface HostCall extends LevelLog {
   /** Undefined where calls have no ids. */
   readonly invocationId?: string | undefined;
   readonly traceContext?: { readonly traceParent?: string | undefined } | undefined;
 }
 
-/** Writes events and logs of a call to its log. */
 export function reportTo(call: HostCall, { coordinator, feed, isJson }: Reporting): Report {
   const { deployment, serviceTime } = coordinator;
-  const levels: LevelLog = {
-    debug: call.debug.bind(call),
-    info: call.info.bind(call),
-    warn: call.warn.bind(call),
-    error: call.error.bind(call),
-  };
   const raised = (level: LogLevel, job: JobName): LogLevel =>
     level === 'info' && coordinator.jobs.get(job)?.spec.logs === 'host' ? 'warn' : level;
   const event = (one: CoordinatorEvent): void => {
@@ -58,17 +60,17 @@ export function reportTo(call: HostCall, { coordinator, feed, isJson }: Reportin
     const traceId = one.runId === undefined ? undefined : feed?.traceId(one.runId);
     const told = traceId === undefined ? one : { ...one, traceId };
     const level = TROUBLED.has(one.event) ? 'warn' : 'info';
-    levels[one.job === undefined ? level : raised(level, one.job)](formatEvent(told, deployment));
+    call[one.job === undefined ? level : raised(level, one.job)](formatEvent(told, deployment));
   };
   for (const reason of feed?.problems() ?? []) event({ event: 'warning', at: serviceTime.now(), reason });
   const line = (level: LogLevel, speaker: Speaker, message: readonly unknown[]): void => {
     const text = formatLine({ level, at: serviceTime.now(), deployment }, speaker, format(...message));
-    levels[raised(level, speaker.job)](text);
+    call[raised(level, speaker.job)](text);
   };
   return {
     event,
     raised,
-    log: (level, ...message) => levels[level](...message),
+    log: (level, ...message) => call[level](...message),
     ...(isJson ? { line } : {}),
     ...(feed === undefined || call.invocationId === undefined
       ? {}
@@ -76,7 +78,6 @@ export function reportTo(call: HostCall, { coordinator, feed, isJson }: Reportin
   };
 }
 
-/** A line of a handler as one JSON object. */
 function formatLine(
   { level, at, deployment }: { readonly level: LogLevel; readonly at: number; readonly deployment: string },
   { job, runId, attempt, item, traceparent }: Speaker,

@@ -8,7 +8,7 @@ import { isObject } from '../core/metadata';
 import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
-import { ncrontabFields } from '../import/ncrontab-fields';
+import { ncrontabFields } from '../import/cron-field';
 import type { Environment } from './app-settings';
 import { CONTAINER_NAME_RULE, isContainerName, isReference, REFERENCE_REMEDY } from '../stores/open';
 
@@ -57,9 +57,7 @@ export function unresolvedSettings(env: Environment): ReadonlyMap<string, string
 }
 
 export interface TickSchedule {
-  /** As it was written. */
   readonly text: string;
-  /** The next fire after an instant. */
   readonly nextFire: (after: EpochMs) => EpochMs;
 }
 
@@ -119,10 +117,7 @@ export function durationSetting(
   return value;
 }
 
-/**
- * The name of this function app among those that share the jobs, from the platform or the host. No two deployments may
- * have the same one.
- */
+/** The name of this app among those that share the jobs. No two may have the same one. */
 export function deploymentName(env: Environment): string {
   const site = env['WEBSITE_SITE_NAME'];
   const slot = env['WEBSITE_SLOT_NAME'] ?? '';
@@ -152,12 +147,11 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
   if (names === undefined) return undefined;
   const isName = (name: string): boolean => /^[A-Za-z][A-Za-z0-9_]{0,99}$/.test(name);
   if (names.length === 0 || !names.every(isName)) {
-    throw new SettingError(
-      setting,
-      // It may be a connection itself, which holds a key.
-      names.map((name) => (isName(name) ? name : '…')).join(', '),
-      'name the settings of the connections, separated by commas, such as "CRONLEASE_STORAGE, CRONLEASE_STORAGE_2"',
-    );
+    // It may be a connection itself, which holds a key.
+    const shown = names.map((name) => (isName(name) ? name : '…')).join(', ');
+    const example = '"CRONLEASE_STORAGE, CRONLEASE_STORAGE_2"';
+    const remedy = `name the settings of the connections, separated by commas, such as ${example}`;
+    throw new SettingError(setting, shown, remedy);
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
@@ -165,10 +159,7 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
   return names;
 }
 
-/**
- * How many activities the host runs at the same time in one process: host.json's `maxConcurrentActivityFunctions`, or
- * Durable's default for this number of cores.
- */
+/** How many activities the host runs at once in one process: by host.json, or Durable's default for its cores. */
 export function attemptsAtOnce(env: Environment, appFolder: string): number {
   const value = Number(hostValue(env, appFolder, 'extensions', 'durableTask', 'maxConcurrentActivityFunctions'));
   return Number.isInteger(value) && value > 0 ? value : ACTIVITIES_PER_CORE * availableParallelism();
@@ -185,10 +176,7 @@ export function maxConcurrentRuns(env: Environment): number | undefined {
   return Number(text);
 }
 
-/**
- * host.json's functionTimeout, or `AzureFunctionsJobHost__functionTimeout`, as the host enforces it; that of the plan if
- * it is missing, 30 minutes if unlimited.
- */
+/** By host.json or `AzureFunctionsJobHost__functionTimeout`, or else the plan; 30 minutes if it is unlimited. */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
   const text = hostText(env, appFolder, 'functionTimeout');
   if (text === undefined) return isConsumption(env) ? CONSUMPTION_TIMEOUT_MS : DEFAULT_FUNCTION_TIMEOUT_MS;
@@ -265,7 +253,6 @@ export function hostText(env: Environment, appFolder: string, ...members: readon
   return typeof value === 'string' ? value : undefined;
 }
 
-/** host.json is not what the host can read. */
 class HostFileError extends Error {
   readonly code = 'InvalidHostFile';
   override readonly name = 'HostFileError';

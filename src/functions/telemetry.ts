@@ -62,12 +62,10 @@ export async function closeTelemetry(feed: Feed): Promise<void> {
 function resourceOf(env: Environment, { deployment, presence }: Coordinator): Readonly<Record<string, string>> {
   const known = {
     'service.name': env['WEBSITE_SITE_NAME'] ?? 'cronlease',
-    'service.instance.id': presence?.instance,
+    'service.instance.id': presence?.instance ?? '',
     'cronlease.deployment': deployment,
-    'deployment.environment.name': env['CRONLEASE_ENVIRONMENT'] || undefined,
-    'cloud.region': env['REGION_NAME'],
+    'deployment.environment.name': env['CRONLEASE_ENVIRONMENT'] ?? '',
+    'cloud.region': env['REGION_NAME'] ?? '',
   };
-  return Object.fromEntries(
-    Object.entries(known).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value]])),
-  );
+  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== ''));
 }

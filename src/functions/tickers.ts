@@ -1,8 +1,26 @@
-import type { Coordinator, Hub, Report } from '../coordinator/coordinator';
+import { dispatch, runTogether } from '../coordinator/attempt/together';
+import type { Coordinator, Hub } from '../coordinator/coordinator';
 import { createTicker, onePokeAtOnce, type Ticker } from '../coordinator/tick/tick';
+import type { ActivityInput } from '../coordinator/message';
 import type { Poked } from '../core/poked';
+import type { Coordinators } from './coordinators';
+import type { ReportOf } from './report';
 
-type ReportOf = (coordinator: Coordinator) => Report;
+/** Carries out an activity: an attempt, attempts of several claims, or a probe of the hub. */
+export function perform(
+  coordinators: Coordinators,
+  input: ActivityInput,
+  hub: () => Hub,
+  reportOf: ReportOf,
+): Promise<unknown> {
+  const placeOf = (job: string) => {
+    const coordinator = coordinators.of(job);
+    return { coordinator, report: reportOf(coordinator) };
+  };
+  if (input.kind === 'together') return runTogether(input, placeOf, hub());
+  const { coordinator, report } = placeOf(input.kind === 'probe' ? '' : input.job);
+  return dispatch(coordinator, input, report);
+}
 
 /** The ticks of all storage accounts. The timer fires once for them all. */
 export interface Tickers {

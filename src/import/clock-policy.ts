@@ -1,5 +1,5 @@
 import type { EpochMs } from '../core/brand';
-import { parseCron } from '../core/schedule/cron';
+import { parseCron } from '../core/schedule/parse';
 import { changesIn } from '../core/schedule/clock-changes';
 import { type CronFields, nextWall } from '../core/schedule/wall';
 import type { Segment } from '../core/schedule/zone';
@@ -17,7 +17,6 @@ export type ClockRule = 'eachTime' | 'afterGap' | 'secondPass';
 
 export interface Timing {
   readonly values: CronValues;
-  /** The expression in its source. */
   readonly written: string;
   readonly timeZone: string;
   readonly rule: ClockRule;
@@ -50,7 +49,6 @@ export function scheduled({ values, written, timeZone, rule }: Timing, now: Epoc
   return { schedule, ...zone, ...(twice && { differs: difference(timeZone, twice) }) };
 }
 
-/** A clock-change gap that contains scheduled times. */
 interface Gap {
   /** The first wall time that the clocks skip, in seconds; `length` is that of the gap. */
   readonly start: number;

@@ -1,4 +1,4 @@
-import { parseCron } from '../core/schedule/cron';
+import { parseCron } from '../core/schedule/parse';
 import { ScheduleError } from '../core/schedule/schedule-error';
 
 /** The days of a cron expression. Days of the week count from Sunday, 0. */
@@ -120,7 +120,6 @@ function dayTexts(days: Days): readonly [day: string, weekday: string] {
   }
 }
 
-/** A field of `count` possible values from `least` on. */
 function field(values: readonly number[], least: number, count: number): string {
   if (values.length === count) return '*';
   return stepped(values, least, count) ?? runs(values);

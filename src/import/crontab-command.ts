@@ -1,18 +1,5 @@
 /** Words before the program itself that do not name it. */
-const WRAPPERS = new Set([
-  'cd',
-  'env',
-  'nice',
-  'ionice',
-  'nohup',
-  'time',
-  'timeout',
-  'flock',
-  'sudo',
-  'chronic',
-  'exec',
-  'test',
-]);
+const WRAPPERS = new Set('cd env nice ionice nohup time timeout flock sudo chronic exec test'.split(' '));
 /** Options of these with a value, which may look like a program. */
 const WITH_VALUE: Readonly<Record<string, RegExp>> = {
   sudo: /^-[CDghpRTu]$/,
@@ -52,21 +39,7 @@ function unquoted(word: string): string {
 /** Words of the shell around commands. */
 const SYNTAX = new Set(['if', 'then', 'else', 'elif', 'fi', 'for', 'while', 'do', 'done', '!', '{', '}', '(', ')']);
 /** Commands that only prepare. */
-const PREPARES = new Set([
-  '',
-  'cd',
-  'test',
-  '[',
-  '[[',
-  '.',
-  'source',
-  'export',
-  'umask',
-  'command',
-  'sleep',
-  'true',
-  ':',
-]);
+const PREPARES = new Set(['', ...'cd test [ [[ . source export umask command sleep true :'.split(' ')]);
 
 /** The word that names what runs; undefined if the part only prepares it, such as `cd /srv`. */
 function programOf(words: readonly string[]): string | undefined {

@@ -1,31 +1,19 @@
-import type { EpochMs } from '../core/brand';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';
 import { type ClockRule, scheduled } from './clock-policy';
-import { type FieldRules, MACROS, MONTHS, readField, WEEKDAYS } from './cron-field';
+import { type Dialect, MACROS, readFields } from './cron-field';
 import { type CronValues, type Days, inBoth, inEither, inMonth, inWeek } from './cron-text';
 import { commandOf, isInterpreter, isWordOfShell, nameOfCommand } from './crontab-command';
-import { type Finds, type Found, findsIn } from './draft';
+import { type Finds, type Found, findsIn, type SourceOptions } from './draft';
 
-const COMMON = { all: '*', openStep: 'refuse', backwards: 'refuse' } as const;
+const CRONTAB: Dialect = { all: '*', openStep: 'refuse', backwards: 'refuse', weekdays: { least: 0, most: 7 } };
 
-const RULES: readonly FieldRules[] = [
-  { ...COMMON, name: 'minute', least: 0, most: 59 },
-  { ...COMMON, name: 'hour', least: 0, most: 23 },
-  { ...COMMON, name: 'day-of-month', least: 1, most: 31 },
-  { ...COMMON, name: 'month', least: 1, most: 12, names: MONTHS },
-  { ...COMMON, name: 'day-of-week', least: 0, most: 7, names: WEEKDAYS },
-];
-
-export interface CrontabOptions {
-  readonly now: EpochMs;
-  /** The zone of the machine that ran the crontab. */
-  readonly timeZone: string;
+export interface CrontabOptions extends SourceOptions {
   /** Whether each entry names a user before its command, as in /etc/crontab. */
   readonly userColumn: boolean;
 }
 
-const ENVIRONMENT = /^(?<quote>["']?)(?<name>\w+)\k<quote>\s*=\s*(?<value>.*)$/;
+const ENVIRONMENT = /^(["']?)(\w+)\1\s*=\s*(.*)$/;
 /** A comment that is an entry switched off describes nothing. */
 const ENTRY_IN_COMMENT = /^(@\w+\s|[-*\d][\d*,/-]*(\s+[\w*,/-]+){4}\s+\S)/;
 /** The last line of the comment with which the crontabs of Debian, Alpine and the BSDs begin. */
@@ -67,15 +55,13 @@ interface Reading {
   readonly options: CrontabOptions;
   /** Of `CRON_TZ`: it holds for the entries after it. */
   cronZone: string | undefined;
-  /** Undefined: `CRON_TZ` names no zone that is known, so nothing after it can be imported. */
-  unknownZone: string | undefined;
   comments: string[];
 }
 
 /** Reads a crontab by the rules of Vixie cron and of cronie, its continuation. */
 export function readCrontab(file: string, text: string, options: CrontabOptions): Found {
   const finds = findsIn(file);
-  const reading: Reading = { finds, options, cronZone: undefined, unknownZone: undefined, comments: [] };
+  const reading: Reading = { finds, options, cronZone: undefined, comments: [] };
   for (const [index, raw] of text.split(/\r?\n/).entries()) readLine(reading, raw.trim(), index + 1);
   return finds;
 }
@@ -90,34 +76,27 @@ function readLine(reading: Reading, line: string, number: number): void {
   const { comments } = reading;
   reading.comments = [];
   if (line === '') return;
-  const environment = ENVIRONMENT.exec(line)?.groups;
-  if (environment !== undefined) {
-    readEnvironment(reading, number, { name: environment['name'] ?? '', value: environment['value'] ?? '' });
-  } else readEntry(reading, line, number, comments.join(' '));
+  const [variable, , name = '', value = ''] = ENVIRONMENT.exec(line) ?? [];
+  if (variable !== undefined) readEnvironment(reading, number, name, value);
+  else readEntry(reading, line, number, comments.join(' '));
 }
 
-function readEnvironment(
-  reading: Reading,
-  number: number,
-  { name, value }: { readonly name: string; readonly value: string },
-): void {
-  const { finds } = reading;
+function readEnvironment(reading: Reading, number: number, name: string, value: string): void {
   if (name === 'CRON_TZ') {
     const zone = value.replace(/^(["'])(.*)\1$/, '$2').trim();
     reading.cronZone = zone === '' ? undefined : zone;
-    reading.unknownZone = isZone(reading.cronZone) ? undefined : zone;
     return;
   }
   const { why, remedy } = ABOUT_ENVIRONMENT.get(name) ?? {
     why: 'it sets an environment variable of the commands',
     remedy: 'Set an app setting of this name if a handler reads it.',
   };
-  finds.note(number, name, why, remedy);
+  reading.finds.note(number, name, why, remedy);
 }
 
-function isZone(name: string | undefined): boolean {
+function isZone(name: string): boolean {
   try {
-    zoneOf(name ?? 'UTC');
+    zoneOf(name);
     return true;
   } catch (error) {
     if (error instanceof ScheduleError) return false;
@@ -125,7 +104,7 @@ function isZone(name: string | undefined): boolean {
   }
 }
 
-const ABOUT_ENVIRONMENT: ReadonlyMap<string, { readonly why: string; readonly remedy: string }> = new Map(
+const ABOUT_ENVIRONMENT = new Map(
   Object.entries({
     MAILTO: {
       why: 'the output of a job is not mailed: its log is kept in the ledger',
@@ -159,7 +138,7 @@ function readEntry(reading: Reading, line: string, number: number, comment: stri
     finds.leaveOut(number, line, `it is not an entry, which needs ${wanted}`, 'Correct it, or remove it.');
     return;
   }
-  const { when, user, command } = entry;
+  const { when, user } = entry;
   const cron = when.startsWith('@') ? MACROS.get(when) : when;
   if (when === '@reboot') {
     const why = 'a start of the app is not a due time: apps start when they scale, and when they are deployed';
@@ -170,13 +149,13 @@ function readEntry(reading: Reading, line: string, number: number, comment: stri
     finds.leaveOut(number, line, `${when} is unknown`, `Write five fields, or ${[...MACROS.keys()].join(', ')}.`);
     return;
   }
-  if (reading.unknownZone !== undefined) {
-    const why = `CRON_TZ is ${JSON.stringify(reading.unknownZone)}, which is not an IANA time zone`;
+  if (!isZone(reading.cronZone ?? 'UTC')) {
+    const why = `CRON_TZ is ${JSON.stringify(reading.cronZone)}, which is not an IANA time zone`;
     finds.leaveOut(number, line, why, 'Write its IANA name, such as "Europe/Lisbon".');
     return;
   }
   try {
-    addEntry(reading, { number, line, when, cron, command, comment });
+    addEntry(reading, { ...entry, number, line, cron, comment });
   } catch (error) {
     finds.leaveOutFor(error, number, line, when);
     return;
@@ -186,17 +165,23 @@ function readEntry(reading: Reading, line: string, number: number, comment: stri
   }
 }
 
+const OUR_WORDS = /^@(hourly|daily|weekly|monthly|yearly)$/;
+
 interface Entry {
-  readonly number: number;
-  readonly line: string;
   /** As written: five fields, or a word such as `@daily`. */
   readonly when: string;
-  readonly cron: string;
+  readonly user: string | undefined;
   readonly command: string;
+}
+
+interface Placed extends Entry {
+  readonly number: number;
+  readonly line: string;
+  readonly cron: string;
   readonly comment: string;
 }
 
-function addEntry(reading: Reading, { number, line, when, cron, command, comment }: Entry): void {
+function addEntry(reading: Reading, { number, line, when, cron, command, comment }: Placed): void {
   const { finds, options, cronZone } = reading;
   const { values, isWild } = readCrontabFields(cron);
   // With CRON_TZ, cronie compares every minute with a clock of that zone, and mends no gap.
@@ -205,7 +190,8 @@ function addEntry(reading: Reading, { number, line, when, cron, command, comment
   const { differs, schedule, ...rest } = scheduled({ values, written: cron, timeZone, rule }, options.now);
   const { shown, input } = commandOf(command);
   finds.add(number, nameOfCommand(shown), {
-    schedule: shortOf(when, cron, schedule),
+    // A word of the crontab that is one of ours too stays.
+    schedule: OUR_WORDS.test(when) && schedule === cron ? when : schedule,
     ...rest,
     description: comment === '' ? shown : comment,
   });
@@ -217,19 +203,7 @@ function addEntry(reading: Reading, { number, line, when, cron, command, comment
   }
 }
 
-/** A word of the crontab that is one of ours too stays. */
-function shortOf(when: string, cron: string, schedule: string): string {
-  const isOurs = /^@(hourly|daily|weekly|monthly|yearly)$/.test(when);
-  return isOurs && schedule === cron ? when : schedule;
-}
-
-interface Split {
-  readonly when: string;
-  readonly user: string | undefined;
-  readonly command: string;
-}
-
-function split(line: string, userColumn: boolean): Split | undefined {
+function split(line: string, userColumn: boolean): Entry | undefined {
   // A leading "-" keeps cronie from logging the start.
   const text = line.replace(/^-(?=[\d*@])/, '');
   const fields = text.startsWith('@') ? 1 : 5;
@@ -254,13 +228,14 @@ function readCrontabFields(text: string): { readonly values: CronValues; readonl
     const remedy = 'use a value, and set "spread" to keep jobs apart';
     throw new ScheduleError(`has "${random}", a random value of each start of cron`, remedy);
   }
-  const [minutes = [], hours = [], month = [], months = [], weekdays = []] = RULES.map((rules, index) =>
-    readField(fields[index] ?? '', rules),
+  const [seconds = [], minutes = [], hours = [], month = [], months = [], weekdays = []] = readFields(
+    ['0', ...fields],
+    CRONTAB,
   );
   const [minute = '', hour = '', dayText = '', , weekdayText = ''] = fields;
   const week = [...new Set(weekdays.map((day) => day % 7))].sort((a, b) => a - b);
   return {
-    values: { seconds: [0], minutes, hours, months, days: daysOf(dayText, month, weekdayText, week) },
+    values: { seconds, minutes, hours, months, days: daysOf(dayText, month, weekdayText, week) },
     isWild: minute.startsWith('*') || hour.startsWith('*'),
   };
 }

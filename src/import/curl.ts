@@ -1,11 +1,10 @@
 import type { JobInFile } from '../config/job-in-file';
 import { OWN_HEADER } from '../config/check-call';
 import { CALL_METHODS, isHeaderValue, placesIn } from '../core/call';
-import { looksSecret, maskSecrets } from '../core/secrets';
+import { looksSecret, maskSecrets } from '../core/redact';
 
 type Call = NonNullable<JobInFile['call']>;
 
-/** A call, and whether curl would have failed with an answer from 400 on. */
 export interface CurlCall {
   readonly call: Call;
   readonly fails: boolean;
@@ -40,7 +39,6 @@ export function callOfContainer(container: {
   return options === undefined ? undefined : callOf(options);
 }
 
-/** The arguments of curl. */
 function wordsOf({ image, command, args }: Parameters<typeof callOfContainer>[0]): readonly string[] | undefined {
   const all = [...(command ?? []), ...(args ?? [])];
   // Kubernetes fills in $(NAME).

@@ -1,7 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import type { JobInFile } from '../config/job-in-file';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { maskSecrets } from '../core/secrets';
+import { maskSecrets } from '../core/redact';
 
 /** A place in a file that is imported. Lines count from 1. */
 export interface SourceLine {
@@ -9,7 +9,6 @@ export interface SourceLine {
   readonly line: number;
 }
 
-/** What every reader must know. */
 export interface SourceOptions {
   readonly now: EpochMs;
   /** The zone in which a source runs that names none. */
@@ -33,7 +32,6 @@ export interface Draft extends SourceLine {
   readonly settings: JobInFile;
 }
 
-/** The content of one source. */
 export interface Found {
   readonly drafts: readonly Draft[];
   readonly notes: readonly Note[];
@@ -58,7 +56,6 @@ export interface Finds extends Found {
   add(line: number, name: string, settings: JobInFile): void;
   /** Notes that something is carried in another way, or not at all, while its job is. */
   note(line: number, what: string, why: string, remedy: string): void;
-  /** Notes that no job was made of something. */
   leaveOut(line: number, what: string, why: string, remedy: string): void;
   /** As {@link leaveOut}, with what is wrong with `schedule`. Throws any error that is not about a schedule. */
   leaveOutFor(error: unknown, line: number, what: string, schedule: string): void;
@@ -82,8 +79,37 @@ export function findsIn(file: string): Finds {
     leaveOut,
     leaveOutFor: (error, line, what, schedule) => {
       if (!(error instanceof ScheduleError)) throw error;
-      const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
-      leaveOut(line, what, `${schedule} ${error.message}`, remedy);
+      leaveOut(line, what, `${schedule} ${error.message}`, asSentence(error.remedy));
     },
   };
+}
+
+export function asSentence(remedy: string): string {
+  return `${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}.`;
+}
+
+interface LogicalLine {
+  /** Of its beginning. Lines count from 1. */
+  readonly line: number;
+  readonly text: string;
+}
+
+/** The lines of a file of settings: trimmed, without empty lines and comments, and joined where a backslash ends one. */
+export function logicalLines(text: string, comment: RegExp): readonly LogicalLine[] {
+  const found: { line: number; text: string }[] = [];
+  let open: { line: number; text: string } | undefined;
+  for (const [index, raw] of text.split(/\r?\n/).entries()) {
+    const part = raw.trim();
+    if (open === undefined && (part === '' || comment.test(part))) continue;
+    const line: { line: number; text: string } = open ?? { line: index + 1, text: '' };
+    const continues = /(?<!\\)(?:\\\\)*\\$/.test(part);
+    line.text += continues ? part.slice(0, -1) : part;
+    if (continues) open = line;
+    else {
+      found.push(line);
+      open = undefined;
+    }
+  }
+  if (open !== undefined) found.push(open);
+  return found;
 }

@@ -1,9 +1,10 @@
-import type { EpochMs, Millis } from '../core/brand';
+import type { Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { type Scheduled, scheduled } from './clock-policy';
-import { type FieldRules, MACROS, MONTHS, readField, WEEKDAYS } from './cron-field';
+import { type Dialect, MACROS, readFields } from './cron-field';
 import { type CronValues, type Days, inEither, inMonth, inWeek } from './cron-text';
+import type { SourceOptions } from './draft';
 
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['h', 3_600_000],
@@ -12,10 +13,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
 ]);
 
-export interface GoCronOptions {
-  /** Where the text names none. */
-  readonly timeZone: string;
-  readonly now: EpochMs;
+interface GoCronOptions extends SourceOptions {
   /** Six fields have seconds first. */
   readonly fields: 5 | 6;
 }
@@ -50,15 +48,7 @@ export function goCron(text: string, { timeZone, now, fields }: GoCronOptions): 
   return { timing };
 }
 
-const COMMON = { all: '*?', openStep: 'toEnd', backwards: 'refuse' } as const;
-const RULES: readonly FieldRules[] = [
-  { ...COMMON, name: 'second', least: 0, most: 59 },
-  { ...COMMON, name: 'minute', least: 0, most: 59 },
-  { ...COMMON, name: 'hour', least: 0, most: 23 },
-  { ...COMMON, name: 'day-of-month', least: 1, most: 31 },
-  { ...COMMON, name: 'month', least: 1, most: 12, names: MONTHS },
-  { ...COMMON, name: 'day-of-week', least: 0, most: 6, names: WEEKDAYS },
-];
+const GO: Dialect = { all: '*?', openStep: 'toEnd', backwards: 'refuse', weekdays: { least: 0, most: 6 } };
 
 function valuesOf(text: string, wanted: 5 | 6): CronValues {
   const fields = text.split(/\s+/);
@@ -67,9 +57,7 @@ function valuesOf(text: string, wanted: 5 | 6): CronValues {
     throw new ScheduleError(`has ${fields.length} fields`, `${remedy}, or @daily, @hourly and the like`);
   }
   const six = wanted === 5 ? ['0', ...fields] : fields;
-  const [seconds = [], minutes = [], hours = [], month = [], months = [], week = []] = RULES.map((rules, index) =>
-    readField(six[index] ?? '', rules),
-  );
+  const [seconds = [], minutes = [], hours = [], month = [], months = [], week = []] = readFields(six, GO);
   const [, , , dayText = '', , weekdayText = ''] = six;
   return { seconds, minutes, hours, months, days: daysOf(dayText, month, weekdayText, week) };
 }

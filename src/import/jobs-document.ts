@@ -1,20 +1,18 @@
-import { ConfigError } from '../config/config-error';
+import { ConfigError, type ConfigIssue } from '../config/config-error';
 import type { JobInFile } from '../config/job-in-file';
 import { loadJobs } from '../config/load';
 import { ALL_JOBS } from '../config/readers';
 import type { Millis } from '../core/brand';
-import type { Draft, Found, Note } from './draft';
+import { asSentence, type Draft, type Found, type Note } from './draft';
 
 const LONGEST = 63;
 
-/** A jobs file of imported jobs. */
 export interface JobsDocument {
   readonly $schema: string;
   readonly revision: number;
   readonly jobs: Readonly<Record<string, JobInFile>>;
 }
 
-/** A job of the document, and its origin. */
 export type NamedDraft = Draft & { readonly job: string };
 
 export interface Imported {
@@ -44,38 +42,32 @@ export function jobsDocument(found: readonly Found[], { revision, functionTimeou
       const error = refused.get(draft.job);
       if (error === undefined) return [draft];
       const { name, file, line, settings } = draft;
-      const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
-      if (error.setting === 'timeout') {
+      const remedy = asSentence(error.remedy);
+      const [, , setting = 'settings'] = error.path.split('.');
+      if (setting === 'timeout') {
         const why = `it is left out, because it ${error.message}`;
         notes.push({ file, line, what: `${name}: timeout ${settings.timeout ?? ''}`, why, remedy, leftOut: false });
         const { timeout: _, ...rest } = settings;
         return [{ ...draft, settings: rest }];
       }
-      const why = `its ${error.setting} ${error.message}`;
+      const why = `its ${setting} ${error.message}`;
       notes.push({ file, line, what: `${name}: ${settings.schedule}`, why, remedy, leftOut: true });
       return [];
     });
   }
 }
 
-interface Refusal {
-  readonly setting: string;
-  readonly message: string;
-  readonly remedy: string;
-}
-
-/** By job: the first error of a check. */
-function errorsIn(document: JobsDocument, functionTimeoutMs: Millis): ReadonlyMap<string, Refusal> {
+function errorsIn(document: JobsDocument, functionTimeoutMs: Millis): ReadonlyMap<string, ConfigIssue> {
   try {
     loadJobs(document, { functionTimeoutMs });
     return new Map();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const refused = new Map<string, Refusal>();
-    for (const { path, message, remedy } of error.errors) {
-      const [, job = '', setting = 'settings'] = path.split('.');
+    const refused = new Map<string, ConfigIssue>();
+    for (const issue of error.errors) {
+      const [, job = ''] = issue.path.split('.');
       if (!(job in document.jobs)) throw error;
-      if (!refused.has(job)) refused.set(job, { setting, message, remedy });
+      if (!refused.has(job)) refused.set(job, issue);
     }
     return refused;
   }
@@ -94,7 +86,7 @@ function jobNameFrom(text: string): string {
 }
 
 /** Gives each job its own name, in order: later ones of the same name get a number. */
-function withNames(drafts: readonly Draft[]): readonly (Draft & { readonly job: string })[] {
+function withNames(drafts: readonly Draft[]): readonly NamedDraft[] {
   const taken = new Set<string>();
   return drafts.map((draft) => {
     const wanted = jobNameFrom(draft.name);
@@ -108,45 +100,48 @@ function withNames(drafts: readonly Draft[]): readonly (Draft & { readonly job: 
 
 export type Format = 'crontab' | 'k8s' | 'quartz' | 'timers';
 
-/** How the runs of a source differ from those of a job where no setting of it says so. */
-const ABOUT_RUNS: Readonly<Record<Format, { readonly why: string; readonly remedy: string }>> = {
+interface AboutFormat {
+  /** How the runs of a source differ from those of a job where no setting of it says so. */
+  readonly runs: string;
+  readonly remedy: string;
+  /** The zone of a source that names none, unless its default is UTC, and documented. */
+  readonly zone?: string;
+}
+
+const FORMATS: Readonly<Record<Format, AboutFormat>> = {
   crontab: {
-    why: 'cron starts a command even while its last run is in progress, does not make up for missed times, and does not retry; a job skips due times during a run, makes up for the latest one of the last hour, and has 3 attempts',
+    runs: 'cron starts a command even while its last run is in progress, does not make up for missed times, and does not retry; a job skips due times during a run, makes up for the latest one of the last hour, and has 3 attempts',
     remedy: 'If this matters for a job, set its "overlap", "catchUp" and "retry".',
+    zone: 'the zone of the machine that ran cron',
   },
   k8s: {
-    why: 'Kubernetes starts a container for each run; a job calls a handler in the function app, for up to its "timeout", which must fit in functionTimeout; without a deadline, Kubernetes starts a missed run of any age, a job one of the last 90 days',
+    runs: 'Kubernetes starts a container for each run; a job calls a handler in the function app, for up to its "timeout", which must fit in functionTimeout; without a deadline, Kubernetes starts a missed run of any age, a job one of the last 90 days',
     remedy: 'Split longer work with defineFanOut.',
+    zone: 'the zone of the controller, which is usually UTC',
   },
   quartz: {
-    why: 'Quartz starts a job even while its last run is in progress, unless its class forbids that, makes up for missed times of any age, and does not retry; a job skips due times during a run, makes up for those of the last hour, and has 3 attempts',
+    runs: 'Quartz starts a job even while its last run is in progress, unless its class forbids that, makes up for missed times of any age, and does not retry; a job skips due times during a run, makes up for those of the last hour, and has 3 attempts',
     remedy: 'If this matters for a job, set its "overlap", "catchUpWindow" and "retry".',
+    zone: 'the zone of the process that ran Quartz',
   },
   timers: {
-    why: 'a timer makes up for one missed time of any age, and does not retry without a policy; a job makes up for the last hour, and has 3 attempts',
+    runs: 'a timer makes up for one missed time of any age, and does not retry without a policy; a job makes up for the last hour, and has 3 attempts',
     remedy:
       'If this matters for a job, set its "catchUpWindow" and "retry". docs/how-to/from-timers.md describes the move step by step.',
   },
-};
-
-const DEFAULT_ZONES: Readonly<Record<Format, string | undefined>> = {
-  crontab: 'the zone of the machine that ran cron',
-  k8s: 'the zone of the controller, which is usually UTC',
-  quartz: 'the zone of the process that ran Quartz',
-  // The platform's default is UTC, and documented.
-  timers: undefined,
 };
 
 /** The note about all jobs of a format, on the first file that has one. */
 export function noteOnRuns(format: Format, found: readonly Found[]): readonly Note[] {
   const first = found.flatMap(({ drafts }) => drafts)[0];
   if (first === undefined) return [];
-  return [{ file: first.file, line: first.line, what: 'all jobs', ...ABOUT_RUNS[format], leftOut: false }];
+  const { runs: why, remedy } = FORMATS[format];
+  return [{ file: first.file, line: first.line, what: 'all jobs', why, remedy, leftOut: false }];
 }
 
 /** The note about the time zone of a file that names none. */
 export function noteOnZone(file: string, format: Format, { drafts }: Found): readonly Note[] {
-  const zone = DEFAULT_ZONES[format];
+  const { zone } = FORMATS[format];
   const inDefault = drafts.find(
     ({ settings }) => settings.timeZone === undefined && !settings.schedule.startsWith('@every'),
   );

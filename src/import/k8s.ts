@@ -1,8 +1,7 @@
 import { type Alias, type Document, LineCounter, isCollection, isNode, parseAllDocuments, visit } from 'yaml';
 import { isObject } from '../core/metadata';
 import { type Finds, type Found, ImportError, type SourceOptions, findsIn } from './draft';
-import { addCronJob } from './k8s-job';
-import { type Manifest, type MemberPath, at, filledIn, parametersOf } from './k8s-template';
+import { type Manifest, type MemberPath, addCronJob, at, parametersOf } from './k8s-job';
 
 /** A line with an action of Helm's templates. */
 const HELM =
@@ -24,16 +23,15 @@ export function readK8s(file: string, text: string, options: SourceOptions): Fou
     const offset = error?.pos[0] ?? collectionAsKey(document);
     if (offset !== undefined) throw unreadable({ file, text, line: lines.linePos(offset).line }, error);
     const value = valueIn(document, lines, { file, text });
-    const root: Embedded = { value, lineOf: (path) => lineIn(document, lines, path) };
+    const lineOf = (path: MemberPath): number => lineIn(document, lines, path);
     if (isPatches(value)) {
       const why = 'it is a list of patches, which change objects of other files';
-      finds.leaveOut(root.lineOf([]), 'JSON patches', why, KUSTOMIZE);
-    } else readObject(finds, manifestOf(root), options);
+      finds.leaveOut(lineOf([]), 'JSON patches', why, KUSTOMIZE);
+    } else if (isObject(value)) readObject(finds, { value, lineOf }, options);
   }
   return finds;
 }
 
-/** The value of a document whose syntax is right. */
 function valueIn(document: Document, lines: LineCounter, { file, text }: Omit<Unreadable, 'line'>): unknown {
   const dangling = danglingAlias(document);
   if (dangling !== undefined) {
@@ -93,15 +91,6 @@ function collectionAsKey(document: Document): number | undefined {
   return offset;
 }
 
-/** A value, with the lines of its members. */
-interface Embedded extends Pick<Manifest, 'lineOf' | 'parameters' | 'renderer'> {
-  readonly value: unknown;
-}
-
-function manifestOf({ value, ...rest }: Embedded): Manifest {
-  return { ...rest, value: isObject(value) ? value : {} };
-}
-
 function lineIn(document: Document, lines: LineCounter, path: MemberPath): number {
   for (let length = path.length; length >= 0; length -= 1) {
     const node: unknown = document.getIn(path.slice(0, length), true);
@@ -131,7 +120,7 @@ function readObject(finds: Finds, manifest: Manifest, options: SourceOptions): v
       finds.leaveOut(line, `${kind} of ${group}`, 'it has a schedule, but is not a CronJob', 'Write the job by hand.');
     }
     const within = { ...manifest, ...contextOf(kind, manifest) };
-    for (const path of embeddedIn(finds, within)) readObject(finds, memberOf(within, path), options);
+    for (const inner of embeddedIn(finds, within)) readObject(finds, inner, options);
   }
 }
 
@@ -139,10 +128,7 @@ function readCronJob(finds: Finds, manifest: Manifest, apiVersion: string, optio
   if (!/^batch\/v1(beta1)?$/.test(apiVersion)) {
     const line = manifest.lineOf(['apiVersion']);
     finds.leaveOut(line, `CronJob of ${apiVersion}`, 'its version is unknown', 'Write apiVersion: batch/v1.');
-    return;
-  }
-  const filled = filledIn(finds, manifest);
-  if (filled !== undefined) addCronJob(finds, filled, options);
+  } else addCronJob(finds, manifest, options);
 }
 
 function contextOf(kind: string, { value }: Manifest): Partial<Manifest> {
@@ -168,16 +154,17 @@ function isPatches(value: unknown): boolean {
 const DEEPEST = 50;
 
 /** Where an object has other objects: in a list, a template, a policy or the like. */
-function embeddedIn(finds: Finds, manifest: Manifest): readonly MemberPath[] {
-  const found: MemberPath[] = [];
+function embeddedIn(finds: Finds, manifest: Manifest): readonly Manifest[] {
+  const found: Manifest[] = [];
   const look = (value: unknown, path: MemberPath): void => {
     if (path.length > DEEPEST) return;
     if (typeof value === 'string') {
       if (/^\s*(?:- )?"?kind"?:\s*["']?CronJob\b/m.test(value)) noteText(finds, manifest, path);
     } else if (Array.isArray(value)) value.forEach((item: unknown, index) => look(item, [...path, index]));
     else if (isObject(value)) {
-      if (path.length > 0 && isWhole(value)) found.push(path);
-      else if (isForbidden(value)) {
+      if (path.length > 0 && isWhole(value)) {
+        found.push({ ...manifest, value, lineOf: (inner) => manifest.lineOf([...path, ...inner]) });
+      } else if (isForbidden(value)) {
         const why = 'the policy demands that the object does not exist';
         finds.leaveOut(manifest.lineOf(path), 'mustnothave: CronJob', why, 'Nothing needs to be done.');
       } else for (const [key, member] of Object.entries(value)) look(member, [...path, key]);
@@ -201,9 +188,4 @@ function isWhole({ apiVersion, kind, spec, items, objects }: Readonly<Record<str
 function isForbidden({ complianceType, objectDefinition }: Readonly<Record<string, unknown>>): boolean {
   const isAbsent = typeof complianceType === 'string' && /^mustnothave$/i.test(complianceType);
   return isAbsent && isObject(objectDefinition) && objectDefinition['kind'] === 'CronJob';
-}
-
-function memberOf(manifest: Manifest, path: MemberPath): Manifest {
-  const value = at(manifest.value, path);
-  return manifestOf({ ...manifest, value, lineOf: (inner) => manifest.lineOf([...path, ...inner]) });
 }

@@ -1,6 +1,5 @@
-import { type Finds, type Found, type SourceOptions, findsIn } from './draft';
+import { type Finds, type Found, type SourceOptions, findsIn, logicalLines } from './draft';
 import { goCron } from './go-cron';
-import { logicalLines } from './logical-lines';
 
 const SECTION = /^\[\s*([\w-]+)(?:\s+(?:"([^"]*)"|([^\s\]]+)))?\s*\]/;
 const JOB_SECTION = /^\[\s*job-[\w-]+\s+"/m;

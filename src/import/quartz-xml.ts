@@ -6,7 +6,7 @@ import { isoOf } from '../core/iso';
 import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { instantOfWall, zoneOf } from '../core/schedule/zone';
-import { isSecretName, looksSecret } from '../core/secrets';
+import { isSecretName, looksSecret } from '../core/redact';
 import { type Finds, ImportError, type SourceOptions } from './draft';
 
 /** A trigger of any file of Quartz. */
@@ -57,29 +57,27 @@ function readTrigger(
   if (period !== undefined) {
     const why = 'Quartz counts the period from the start of the scheduler, the job from 1970';
     finds.note(line, what, why, 'Check the first due times: cronlease next.');
-    addSimple(finds, { line, name: jobName, period }, () => settingsOf(finds, trigger, job, options));
-    return undefined;
-  }
-  if (trigger.name !== 'cron') {
+  } else if (trigger.name !== 'cron') {
     const why = `it is a ${trigger.name} trigger, which counts from the start of the scheduler`;
     finds.leaveOut(line, what, why, 'Use "@every 90s", which counts from 1970, or a cron expression.');
     return undefined;
-  }
-  if (calendar !== undefined) {
+  } else if (calendar !== undefined) {
     const why = `its calendar ${calendar} excludes times, and its dates are not in this file`;
     finds.leaveOut(line, what, why, 'Write the dates into "calendars", and name them in "except" of the job.');
     return undefined;
   }
-  const timeZone = textOf(trigger, 'time-zone') ?? options.timeZone;
-  const expression = textOf(trigger, 'cron-expression') ?? '';
   try {
     const settings = settingsOf(finds, trigger, job, options);
-    return { line, name: jobName, expression, timeZone, settings };
+    if (period === undefined) {
+      const timeZone = textOf(trigger, 'time-zone') ?? options.timeZone;
+      return { line, name: jobName, expression: textOf(trigger, 'cron-expression') ?? '', timeZone, settings };
+    }
+    finds.add(line, jobName, { schedule: `@every ${formatDuration(period)}`, ...settings });
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
     finds.leaveOut(line, what, `a time of it ${error.message}`, 'Write it as 2026-12-31T23:00:00Z.');
-    return undefined;
   }
+  return undefined;
 }
 
 /** The period of a trigger that repeats forever, in whole seconds. */
@@ -88,19 +86,6 @@ function periodOf(trigger: Element): Millis | undefined {
   const period = Number(interval);
   const isForever = count === '-1' || count === 'REPEAT_INDEFINITELY';
   return isForever && period >= 1000 && period % 1000 === 0 ? period : undefined;
-}
-
-function addSimple(
-  finds: Finds,
-  { line, name, period }: { readonly line: number; readonly name: string; readonly period: Millis },
-  settings: () => Omit<JobInFile, 'schedule'>,
-): void {
-  try {
-    finds.add(line, name, { schedule: `@every ${formatDuration(period)}`, ...settings() });
-  } catch (error) {
-    if (!(error instanceof ScheduleError)) throw error;
-    finds.leaveOut(line, name, `a time of it ${error.message}`, 'Write it as 2026-12-31T23:00:00Z.');
-  }
 }
 
 function settingsOf(
@@ -170,16 +155,9 @@ function instantOf(text: string | undefined, timeZone: string): EpochMs | undefi
   return moment.kind === 'instant' ? moment.at : instantOfWall(zoneOf(timeZone), moment.wall) * 1000;
 }
 
-/** An element, without its namespace and attributes. */
 interface Element {
   readonly name: string;
   readonly line: number;
-  readonly children: readonly Element[];
-  /** Its own text, trimmed. */
-  readonly text: string;
-}
-
-interface OpenElement extends Element {
   readonly children: Element[];
   text: string;
 }
@@ -190,14 +168,14 @@ interface OpenElement extends Element {
  */
 function readXml(file: string, text: string): Element {
   const parser = new SaxesParser({ fileName: file });
-  const root: OpenElement = { name: '', line: 1, children: [], text: '' };
-  const open: OpenElement[] = [root];
+  const root: Element = { name: '', line: 1, children: [], text: '' };
+  const open = [root];
   const add = (part: string): void => {
     const element = open.at(-1);
     if (element !== undefined) element.text += part;
   };
   parser.on('opentag', ({ name }) => {
-    const element = { name: name.replace(/^.*:/, ''), line: parser.line, children: [], text: '' };
+    const element: Element = { name: name.replace(/^.*:/, ''), line: parser.line, children: [], text: '' };
     open.at(-1)?.children.push(element);
     open.push(element);
   });
@@ -222,7 +200,6 @@ function childrenOf(element: Element, ...names: readonly string[]): readonly Ele
   return element.children.filter((child) => child.name === name).flatMap((child) => childrenOf(child, ...rest));
 }
 
-/** The text of a child; undefined if it is missing or empty. */
 function textOf(element: Element, name: string): string | undefined {
   const text = element.children.find((child) => child.name === name)?.text;
   return text === '' ? undefined : text;

@@ -1,4 +1,4 @@
-import { FromSetting, type TimerFind, UNKNOWN } from './timer-find';
+import { FromSetting, type TimerFind, UNKNOWN } from './timer-code';
 
 const C = [
   String.raw`(?<space>\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)`,
@@ -21,7 +21,6 @@ interface Attribute {
   readonly named: ReadonlyMap<string, unknown>;
 }
 
-/** Finds the value of an expression. */
 type ValueOf = (tokens: readonly Token[]) => unknown;
 
 /** The timers of a source of the languages of .NET or Java, whose triggers are attributes. */
@@ -42,7 +41,6 @@ export function timersInAttributes(text: string): readonly TimerFind[] {
   });
 }
 
-/** The timers of a source in Python, whose triggers are decorators. */
 export function timersInPython(text: string): readonly TimerFind[] {
   const tokens = tokensOf(text, 'python');
   const valueOf = valuesOf(tokens);
@@ -79,7 +77,6 @@ function isDecorator(tokens: readonly Token[], at: number): boolean {
 
 interface Decorated {
   readonly decorators: readonly Attribute[];
-  /** The place of what they decorate. */
   readonly end: number;
 }
 
@@ -220,7 +217,6 @@ function settingOf(expression: readonly Token[]): FromSetting | undefined {
   return name === undefined ? undefined : new FromSetting(name.value, fallback?.value);
 }
 
-/** A word, text or other character of a source. */
 interface Token {
   readonly kind: 'word' | 'text' | 'sign';
   /** Of a text: its content, without quotes and escapes. */

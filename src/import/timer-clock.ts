@@ -1,7 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import { changesIn } from '../core/schedule/clock-changes';
-import { parseCron } from '../core/schedule/cron';
-import { type DstPolicy, ELAPSED, cronSource } from '../core/schedule/source';
+import { parseCron } from '../core/schedule/parse';
+import { type DstPolicy, ELAPSED, cronSource } from '../core/schedule/compile';
 import { type CronFields, nextWall, previousWall } from '../core/schedule/wall';
 import { type Segment, type Zone, instantOfWall, secondPassOf, zoneOf } from '../core/schedule/zone';
 import { type Scheduled, type Timing, YEARS_MS } from './clock-policy';
@@ -48,7 +48,6 @@ function offsetAt(zone: Zone, second: number): number {
   return zone.segmentAt(second).offset;
 }
 
-/** Whether the clocks show a wall time twice. */
 function repeats(zone: Zone, wall: number): boolean {
   return secondPassOf(zone, wall) !== instantOfWall(zone, wall);
 }

@@ -1,6 +1,47 @@
-import { type Binding, type Bindings, bindingsOf, loadedModule } from './js-bindings';
-import { type Loose, isNode, memberOf, nameOf, nodes, parseSource, unwrapped, walk } from './javascript';
-import { FromSetting, type TimerFind, UNKNOWN } from './timer-find';
+import {
+  type Binding,
+  type Bindings,
+  bindingsOf,
+  isNode,
+  loadedModule,
+  type Loose,
+  memberOf,
+  nameOf,
+  nodes,
+  parseSource,
+  unwrapped,
+  walk,
+} from './javascript';
+
+/** A value that an app setting gives, and the one that it has without. */
+export class FromSetting {
+  constructor(
+    readonly name: string,
+    readonly fallback: unknown,
+  ) {}
+}
+
+/** A value that only a run of the program would show. */
+export const UNKNOWN = Symbol('unknown');
+
+interface TimerCall {
+  readonly kind: 'timer';
+  readonly line: number;
+  readonly name: unknown;
+  /** The members of the options; undefined if they are computed. */
+  readonly options: ReadonlyMap<string, unknown> | undefined;
+  /** The words that are taken for `app.timer`, if the file does not show where they come from. */
+  readonly takenFor?: string;
+}
+
+interface UnreadTimer {
+  readonly kind: 'unread';
+  readonly line: number;
+  readonly what: string;
+  readonly why: string;
+}
+
+export type TimerFind = TimerCall | UnreadTimer;
 
 const PACKAGE = '@azure/functions';
 
@@ -21,7 +62,6 @@ export function timersInCode(file: string, text: string): readonly TimerFind[] {
   const { program, lineOf } = parseSource(file, text);
   const bindings = bindingsOf(program);
   const finds: TimerFind[] = [];
-  /** Members and calls whose timer has been found. */
   const found = new Set<Loose>();
   walk(program, (node) => {
     if (node.type !== 'CallExpression') return;
@@ -111,7 +151,6 @@ function unread(line: number, what: string, why: string): TimerFind {
   return { kind: 'unread', line, what, why };
 }
 
-/** An expression as written, of names and members. */
 function wordsOf(node: unknown): string {
   const inner = unwrapped(node);
   if (!isNode(inner)) return '…';
@@ -159,7 +198,6 @@ function memberRole(member: string | undefined, of: Role | undefined): Role | un
   return undefined;
 }
 
-/** The expression behind the only value of a name. */
 function behind(node: unknown, bindings: Bindings, depth = 0): Loose | undefined {
   if (!isNode(node) || node.type !== 'Identifier' || depth > 20) return isNode(node) ? node : undefined;
   const [binding, ...others] = bindings.get(nameOf(node)) ?? [];
@@ -167,7 +205,6 @@ function behind(node: unknown, bindings: Bindings, depth = 0): Loose | undefined
   return behind(binding.from, bindings, depth + 1);
 }
 
-/** The value of an expression, as far as its text gives it. */
 function valueOf(node: unknown, bindings: Bindings, depth = 0): unknown {
   const expression = behind(node, bindings);
   if (expression === undefined || depth > 20) return UNKNOWN;

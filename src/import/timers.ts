@@ -1,23 +1,19 @@
 import path from 'node:path';
 import JSON5 from 'json5';
 import type { EpochMs, Millis } from '../core/brand';
-import { formatDuration } from '../core/duration';
+import { formatDuration, parseTimeSpan } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { isObject } from '../core/metadata';
 import type { JobInFile } from '../config/job-in-file';
 import type { Scheduled } from './clock-policy';
+import { ncrontabFields } from './cron-field';
 import { inBoth } from './cron-text';
-import { type Finds, type Found, ImportError, findsIn } from './draft';
-import { ncrontabFields, timeSpan } from './ncrontab-fields';
+import { type Finds, type Found, ImportError, findsIn, type SourceOptions } from './draft';
 import { timersInAttributes, timersInPython } from './timer-attributes';
 import { scheduledTimer } from './timer-clock';
-import { timersInCode } from './timer-code';
-import { FromSetting, type TimerFind } from './timer-find';
+import { FromSetting, type TimerFind, timersInCode } from './timer-code';
 
-export interface TimerOptions {
-  readonly now: EpochMs;
-  /** `WEBSITE_TIME_ZONE` of the app, as an IANA name. */
-  readonly timeZone: string;
+export interface TimerOptions extends SourceOptions {
   /** The app settings, by name; undefined: unknown. */
   readonly settings: ReadonlyMap<string, string> | undefined;
 }
@@ -202,7 +198,7 @@ function timingOf(
   text: string,
   { now, timeZone }: TimerOptions,
 ): Pick<JobInFile, 'schedule' | 'timeZone' | 'dst'> {
-  const period = timeSpan(text);
+  const period = parseTimeSpan(text.trim());
   if (period !== undefined) {
     if (period === 0) throw new ScheduleError('has a period of 0', 'must be a period of 1 s or more');
     const why = `the timer counts ${text} from the start of the app and from the end of a long run, the job from 1970`;
@@ -252,8 +248,8 @@ const UNIT_MS: ReadonlyMap<string, Millis> = new Map([
 
 /** A wait of a retry policy in whole seconds: a time span, milliseconds, or an object of units. */
 function durationOf(value: unknown): Millis | undefined {
-  if (typeof value === 'string') return timeSpan(value);
-  const ms = value instanceof Map ? sumOf(value) : value;
+  const given = typeof value === 'string' ? parseTimeSpan(value.trim()) : value;
+  const ms = given instanceof Map ? sumOf(given) : given;
   return typeof ms === 'number' && ms >= 0 && ms % 1000 === 0 ? ms : undefined;
 }
 
@@ -275,7 +271,6 @@ export function ncrontab(text: string, timeZone: string, now: EpochMs): Schedule
   return scheduledTimer({ values, written: text, timeZone }, now);
 }
 
-/** A file in a folder into which builds write. */
 interface BuiltFile {
   readonly file: string;
   readonly text: string;

@@ -10,8 +10,12 @@ const ASK_AGAIN_AT_MOST_MS = 2_000;
 interface WithinOptions {
   /** Who is asked, for messages. Default: storage. */
   readonly whose?: string;
-  /** What is left of the lease under which the call is made. */
+  /** The message if there is no answer. Default: that there is none. */
+  readonly late?: string;
+  /** What is left of the lease under which the call is made. Default: what is left of the caller's. */
   readonly leftMs?: Millis;
+  /** The caller's, which also ends the call. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** When the trust ends under which a call is made, on the monotonic clock, by the signal of the call. */
@@ -25,36 +29,36 @@ export function deadlineOf(signal: object | undefined): Millis {
   return (signal && DEADLINES.get(signal)) ?? Infinity;
 }
 
-/** The call with this signal has the deadline of the other one, for which it is made. */
-export function takeDeadline(signal: AbortSignal, from: AbortSignal | undefined): void {
-  const deadline = from && DEADLINES.get(from);
-  if (deadline !== undefined) DEADLINES.set(signal, deadline);
-}
-
 /**
- * Makes a call that ends in time, whatever the other side does. After `limit` its signal is aborted, and the call
- * rejects with {@link StoreUnavailableError}. The call may or may not have taken effect. Decision 026.
+ * Makes a call that ends in time, whatever the other side does. After `limit`, or when the caller gives up, its signal is
+ * aborted, and the call rejects with {@link StoreUnavailableError} or the caller's reason. The call may or may not have taken effect. Decision 026.
  */
 export async function within<T>(
   clock: Clock,
   limit: Millis,
   call: (signal: AbortSignal) => Promise<T>,
-  { whose = 'storage', leftMs }: WithinOptions = {},
+  { whose = 'storage', late, leftMs, signal }: WithinOptions = {},
 ): Promise<T> {
+  signal?.throwIfAborted();
   const controller = new AbortController();
-  if (leftMs !== undefined) DEADLINES.set(controller.signal, clock.monotonic() + leftMs);
-  let cancel = (): void => undefined;
-  const expired = new Promise<never>((_, reject) => {
-    cancel = clock.after(Math.max(0, limit), () => {
-      const reason = new StoreUnavailableError(`no answer from ${whose} within ${String(Math.round(limit))} ms`);
-      controller.abort(reason);
-      reject(reason);
-    });
+  const deadline = leftMs === undefined ? deadlineOf(signal) : clock.monotonic() + leftMs;
+  if (deadline !== Infinity) DEADLINES.set(controller.signal, deadline);
+  const ended = Promise.withResolvers<never>();
+  const end = (reason: unknown): void => {
+    controller.abort(reason);
+    ended.reject(reason);
+  };
+  const onAbort = (): void => end(signal?.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  const cancel = clock.after(Math.max(0, limit), () => {
+    const message = late ?? `no answer from ${whose} within ${String(Math.round(limit))} ms`;
+    end(new StoreUnavailableError(message));
   });
   try {
-    return await Promise.race([call(controller.signal), expired]);
+    return await Promise.race([call(controller.signal), ended.promise]);
   } finally {
     cancel();
+    signal?.removeEventListener('abort', onAbort);
   }
 }
 

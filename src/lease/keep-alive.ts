@@ -1,4 +1,4 @@
-import { type AttemptLoss, lossText } from '../core/attempt-loss';
+import { type AttemptLoss, lossText } from '../core/past-attempt';
 import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
 import { type Control, controlOf } from '../core/control';
 import { firstRenewal } from '../core/early-claim';

@@ -1,6 +1,5 @@
-import type { EpochMs, Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { type Denial, StoreError } from './store';
+import type { Millis } from '../core/brand';
+import type { Denial, StoreError } from './store';
 
 /** The calls that coordination makes, in the order of the trial. */
 export const TRIAL_STEPS = ['list', 'read', 'create', 'lease', 'write', 'release', 'delete'] as const;
@@ -56,51 +55,4 @@ export interface Trial {
   readonly exposed?: { readonly message: string | undefined; readonly remedy: string };
   readonly nouns: StoreNouns;
   readonly remedies: Remedies;
-}
-
-/** The steps of one trial as they are tried. */
-export interface Trying {
-  /** Tries a step. Returns whether it succeeded; never rejects with a `StoreError`. */
-  attempt(step: TrialStep, run: () => Promise<unknown>): Promise<boolean>;
-  readonly failures: ReadonlyMap<TrialStep, StoreError>;
-  untried(): readonly TrialStep[];
-}
-
-/** The first call: whether the container exists, and the service's time, which is `cutMs` behind on average. */
-export type FirstLook = () => Promise<{ readonly isThere: boolean; readonly date: EpochMs; readonly cutMs: number }>;
-
-type Seen = Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'>;
-
-/** Tries the first step, which also measures the difference of the clocks. */
-export async function tryLook({ attempt }: Pick<Trying, 'attempt'>, clock: Clock, look: FirstLook): Promise<Seen> {
-  let seen: Seen = { container: 'unknown', answeredInMs: undefined, skewMs: undefined };
-  await attempt('list', async () => {
-    const started = clock.monotonic();
-    const { isThere, date, cutMs } = await look();
-    const answeredInMs = clock.monotonic() - started;
-    const skewMs = Math.round(clock.now() - answeredInMs / 2 - (date + cutMs));
-    seen = { container: isThere ? 'there' : 'missing', answeredInMs, skewMs };
-  });
-  return seen;
-}
-
-/** Starts the notes of one trial. */
-export function startTrying(): Trying {
-  const failures = new Map<TrialStep, StoreError>();
-  const tried = new Set<TrialStep>();
-  return {
-    failures,
-    async attempt(step, run) {
-      tried.add(step);
-      try {
-        await run();
-        return true;
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
-        failures.set(step, error);
-        return false;
-      }
-    },
-    untried: () => TRIAL_STEPS.filter((step) => !tried.has(step)),
-  };
 }

@@ -1,4 +1,4 @@
-import type { AttemptLoss } from '../core/attempt-loss';
+import type { AttemptLoss } from '../core/past-attempt';
 import type { EpochMs, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { marginOf } from '../core/job';

@@ -1,18 +1,25 @@
+import * as z from 'zod';
+import { deploymentsOf } from '../operator/views/deployments';
+import { jobsIn } from '../operator/views/list-jobs';
+import { type Instrument, type InstrumentName, INSTRUMENTS, jobNames } from '../telemetry/instruments';
+import { type Sample, deploymentSamples, rowSamples } from '../telemetry/row-gauges';
 import { isoOf } from '../core/iso';
 import { isObject } from '../core/metadata';
 import { isProven } from '../core/origin';
 import { redactJson } from '../core/redact';
 import { listAudit, searchAudit } from '../operator/audit';
-import { repairLayout } from '../operator/shards/repair';
-import { actingFor } from './acting';
 import { readCursor, writeCursor } from './cursor';
 import { RequestError } from './problem';
-import { PAYLOADS } from './roles';
-import { NONE, route } from './route';
-import * as schema from './schema';
+import { PAYLOADS } from './rights';
+import { type Route, NONE, route } from './route';
 import { Audit, AuditQuery, Health, Me, Poked, Version } from './schema';
 
-export const pokeRoutes = [
+/** The format of {@link prometheusText}. */
+const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+const HIDDEN = `(needs the role ${PAYLOADS})`;
+
+export const aboutRoutes: readonly Route[] = [
   route({
     id: 'poke',
     role: 'operator',
@@ -27,7 +34,6 @@ export const pokeRoutes = [
       if (poked === undefined) {
         throw new RequestError(503, 'Stopping', {
           place: 'instance',
-          value: null,
           problem: 'the instance is being shut down',
           remedy: 'try again: another instance answers then',
         });
@@ -36,23 +42,57 @@ export const pokeRoutes = [
       return { at: isoOf(at), deployment, ...rest };
     },
   }),
-] as const;
-
-export const layoutRoutes = [
   route({
-    id: 'repairLayout',
-    role: 'admin',
-    summary: 'replace a layout that something else wrote',
+    id: 'getMetrics',
+    role: 'viewer',
+    contentType: PROMETHEUS_TYPE,
+    summary: 'list the gauges of jobs and deployments for Prometheus',
     description:
-      'While the blob `jobs/-layout/control` of an account cannot be read, nothing is claimed there. With one account, the ' +
-      'repair removes it; with several, it writes the layout of the other accounts. It changes no layout that can be read.',
-    body: schema.NoteBody,
-    answer: schema.RepairedLayout,
-    run: (office, { body: { note }, ...call }) => repairLayout(actingFor(office, call, note)),
+      'The text format of Prometheus, version 0.0.4. Every gauge comes from the rows in storage, so that all instances ' +
+      'behind a load balancer show the same. `keyed/metrics` takes the key as the password of basic authentication too.',
+    answer: z.string(),
+    async run({ sweeps, jobs, metricsJobs }) {
+      const [listing, presences] = await Promise.all([sweeps.jobs(), sweeps.presences()]);
+      const known = jobs.map(({ name }) => name);
+      const names = jobNames(known, metricsJobs);
+      const { deployments } = deploymentsOf(presences);
+      return prometheusText([
+        ...rowSamples(jobsIn(listing, jobs), names),
+        ...deploymentSamples(deployments, listing.date),
+      ]);
+    },
   }),
-] as const;
-
-export const aboutRoutes = [
+  route({
+    id: 'listAudit',
+    role: 'viewer',
+    follow: true,
+    summary: 'list what people changed, newest first',
+    query: AuditQuery,
+    answer: Audit,
+    async run({ store, redact }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
+      // As where the run itself shows its input.
+      const hide = (value: unknown): unknown => (redact === undefined ? value : redactJson(value, redact));
+      const shown = caller?.payloads === true ? hide : withoutInput;
+      const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
+      const { entries, problems, continuation } = await (Object.keys(wanted).length === 0
+        ? listAudit(store, request, { signal })
+        : searchAudit(store, wanted, request, { signal }));
+      return {
+        entries: entries.map(({ at, origin, before, after, ...entry }) => ({
+          ...entry,
+          ...origin,
+          at: isoOf(at),
+          note: origin.note ?? null,
+          identity: origin.identity ?? null,
+          proven: isProven(origin),
+          ...(before === undefined ? {} : { before: shown(before) }),
+          ...(after === undefined ? {} : { after: shown(after) }),
+        })),
+        problems,
+        cursor: continuation === undefined ? null : writeCursor([continuation]),
+      };
+    },
+  }),
   route({
     id: 'getMe',
     role: 'viewer',
@@ -90,7 +130,6 @@ export const aboutRoutes = [
         if (await isReady()) return { status: 'healthy' as const };
         throw new RequestError(503, 'Unhealthy', {
           place: 'instance',
-          value: null,
           problem: 'storage does not answer, or the instance is in trouble or stopping',
           remedy: 'read its log',
         });
@@ -99,45 +138,43 @@ export const aboutRoutes = [
   ),
 ];
 
-const HIDDEN = `(needs the role ${PAYLOADS})`;
-
-export const auditRoutes = [
-  route({
-    id: 'listAudit',
-    role: 'viewer',
-    follow: true,
-    summary: 'list what people changed, newest first',
-    query: AuditQuery,
-    answer: Audit,
-    async run({ store, redact }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
-      // As where the run itself shows its input.
-      const hide = (value: unknown): unknown => (redact === undefined ? value : redactJson(value, redact));
-      const shown = caller?.payloads === true ? hide : withoutInput;
-      const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
-      const { entries, problems, continuation } = await (Object.keys(wanted).length === 0
-        ? listAudit(store, request, { signal })
-        : searchAudit(store, wanted, request, { signal }));
-      return {
-        entries: entries.map(({ at, origin, before, after, ...entry }) => ({
-          ...entry,
-          ...origin,
-          at: isoOf(at),
-          note: origin.note ?? null,
-          identity: origin.identity ?? null,
-          proven: isProven(origin),
-          ...(before === undefined ? {} : { before: shown(before) }),
-          ...(after === undefined ? {} : { after: shown(after) }),
-        })),
-        problems,
-        cursor: continuation === undefined ? null : writeCursor([continuation]),
-      };
-    },
-  }),
-] as const;
-
 /** The input of a run may have secrets, or data of persons. A value that was too long is a piece of text. */
 function withoutInput(value: unknown): unknown {
   if (!isObject(value)) return value;
   const { input, cut, ...rest } = value;
   return input === undefined && cut === undefined ? value : { ...rest, input: HIDDEN };
+}
+
+/** Gauges in Prometheus's text format, under the names that metrics have that come by OTLP. */
+export function prometheusText(samples: readonly Sample[]): string {
+  const names = Object.keys(INSTRUMENTS) as InstrumentName[];
+  return names
+    .flatMap((instrument) => {
+      const own = samples.filter((sample) => sample.instrument === instrument);
+      if (own.length === 0) return [];
+      const { description } = INSTRUMENTS[instrument];
+      const name = prometheusName(INSTRUMENTS[instrument]);
+      return [
+        `# HELP ${name} ${escaped(description)}\n`,
+        `# TYPE ${name} gauge\n`,
+        ...own.map((one) => line(name, one)),
+      ];
+    })
+    .join('');
+}
+
+/** `cronlease.job.last_success.age` in seconds is `cronlease_job_last_success_age_seconds`. */
+export function prometheusName({ name, unit }: Pick<Instrument, 'name' | 'unit'>): string {
+  return `${name.replaceAll('.', '_')}${unit === 's' ? '_seconds' : ''}`;
+}
+
+function line(name: string, { value, attributes }: Sample): string {
+  const labels = Object.entries(attributes).map(
+    ([key, text]) => `${key.replaceAll('.', '_')}="${escaped(text).replaceAll('"', '\\"')}"`,
+  );
+  return `${name}{${labels.join(',')}} ${String(value)}\n`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }

@@ -1,9 +1,10 @@
 import { given } from '../core/given';
 import { isObject, parsedJson } from '../core/metadata';
-import { type Header, isSameOrigin } from '../core/same-origin';
+import { type Header, isSameOrigin } from '../core/http-request';
 import { brief, oneLine } from '../core/text';
+import { RequestError } from './problem';
 import { type ApiKey, keyOf, sameSecret } from './keys';
-import { includes, type Rights, rightsOf, type Role } from './roles';
+import { includes, type Rights, rightsOf, type Role } from './rights';
 
 /** The facts on which access depends. They come from the environment of the app, never from a request. */
 export interface AccessSettings {
@@ -12,7 +13,6 @@ export interface AccessSettings {
   readonly keys: readonly ApiKey[];
   /** The secret of a running `cronlease dev`. Undefined everywhere else. */
   readonly devSecret: string | undefined;
-  /** Whether all changes are refused. */
   readonly readOnly: boolean;
 }
 
@@ -34,34 +34,27 @@ export interface Knock {
   readonly keyed: boolean;
 }
 
-/** Why a request was refused. */
-export interface Denied {
-  readonly status: 401 | 403;
-  readonly code: 'NotAuthenticated' | 'WrongKey' | 'NoRole' | 'RoleTooLow' | 'ReadOnly' | 'NotFromHere';
-  readonly place: string;
-  readonly problem: string;
-  readonly remedy: string;
-  /** Whether a browser may ask its person for the key. */
-  readonly asksForKey?: true;
-}
-
 export const KEY_HEADER = 'x-cronlease-key';
 export const DEV_HEADER = 'x-cronlease-dev';
 /** A header that neither a form nor a link can send, and a page of another site only if we allowed it. */
 export const CHANGE_HEADER = 'x-cronlease-request';
 const PRINCIPAL_HEADER = 'x-ms-client-principal';
 
-/** A request that claims more than one identity gets the first of these; a wrong key is never ignored. Decision 103. */
-export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denied {
+/**
+ * A request that claims more than one identity gets the first of these; a wrong key is never ignored. Decision 103.
+ *
+ * @throws RequestError 401 or 403
+ */
+export function callerOf(settings: AccessSettings, knock: Knock): Caller {
   const key = keySent(knock);
   if (key !== undefined) return callerByKey(settings, key, knock);
-  if (knock.keyed) return withoutKey(settings);
+  if (knock.keyed) throw withoutKey(settings);
   const secret = knock.header(DEV_HEADER);
   if (secret !== undefined) return callerUnderDev(settings, secret, knock);
   const principal = knock.header(PRINCIPAL_HEADER);
-  if (principal === undefined) return nobody('headers', 'no login and no key was sent');
+  if (principal === undefined) throw nobody('headers', 'no login and no key was sent');
   if (!settings.platformAuth) {
-    return nobody(PRINCIPAL_HEADER, 'Azure does not authenticate the callers of this app, so any caller can send it');
+    throw nobody(PRINCIPAL_HEADER, 'Azure does not authenticate the callers of this app, so any caller can send it');
   }
   return callerByLogin(principal, knock);
 }
@@ -82,101 +75,82 @@ function basicKey({ header }: Knock): string | undefined {
   return password;
 }
 
-function withoutKey({ keys }: AccessSettings): Denied {
-  if (keys.length === 0) {
-    return { ...nobody(KEY_HEADER, 'this app has no keys'), remedy: 'list keys in CRONLEASE_API_KEYS' };
-  }
-  return {
-    ...nobody(KEY_HEADER, 'no key was sent, and this path accepts nothing else'),
-    remedy: `send a key in ${KEY_HEADER}, or as the password of basic authentication`,
-    asksForKey: true,
-  };
+function withoutKey({ keys }: AccessSettings): RequestError {
+  if (keys.length === 0) return nobody(KEY_HEADER, 'this app has no keys', 'list keys in CRONLEASE_API_KEYS');
+  const remedy = `send a key in ${KEY_HEADER}, or as the password of basic authentication`;
+  return nobody(KEY_HEADER, 'no key was sent, and this path accepts nothing else', remedy, ASK_FOR_KEY);
 }
 
-function callerByKey({ keys }: AccessSettings, presented: string, { keyed }: Knock): Caller | Denied {
+function callerByKey({ keys }: AccessSettings, presented: string, { keyed }: Knock): Caller {
   const key = keyOf(keys, presented);
   if (key !== undefined) return { ...key.rights, actor: key.name, channel: 'key' };
-  return {
-    status: 401,
-    code: 'WrongKey',
+  const issue = {
     place: KEY_HEADER,
     problem: 'the key is not one of this app',
     remedy: 'send a key whose SHA-256 is in CRONLEASE_API_KEYS',
-    ...(keyed && { asksForKey: true }),
   };
+  throw new RequestError(401, 'WrongKey', issue, keyed ? ASK_FOR_KEY : DO_NOT_ASK);
 }
 
-function callerByLogin(header: string, { header: read }: Knock): Caller | Denied {
+function callerByLogin(header: string, { header: read }: Knock): Caller {
   const principal = readPrincipal(header);
-  if (principal === undefined) return nobody(PRINCIPAL_HEADER, 'it does not hold a login of Microsoft Entra');
+  if (principal === undefined) throw nobody(PRINCIPAL_HEADER, 'it does not hold a login of Microsoft Entra');
   const { name, rights, identity } = principal;
   if (rights !== undefined) {
     const channel = isBrowser(read) ? 'browser' : 'app';
     return { ...rights, actor: name, channel, ...given({ identity }) };
   }
-  return {
-    status: 403,
-    code: 'NoRole',
+  throw new RequestError(403, 'NoRole', {
     place: PRINCIPAL_HEADER,
     problem: 'the login has none of the roles viewer, payloads, operator and admin',
     remedy: 'have an app role assigned to you in Microsoft Entra, and log in again',
-  };
+  });
 }
 
 /** Callers that `cronlease dev` lets in have every role, and come from this machine only. */
-function callerUnderDev({ devSecret }: AccessSettings, secret: string, knock: Knock): Caller | Denied {
+function callerUnderDev({ devSecret }: AccessSettings, secret: string, knock: Knock): Caller {
   if (devSecret === undefined || !sameSecret(devSecret, secret)) {
-    return nobody(DEV_HEADER, 'it is not the secret of a running "cronlease dev"');
+    throw nobody(DEV_HEADER, 'it is not the secret of a running "cronlease dev"');
   }
   const host = knock.header('host') ?? '';
   const origin = knock.header('origin');
   if (!isLoopback(host) || (origin !== undefined && origin !== `http://${host.toLowerCase()}`)) {
-    return notFromHere('"cronlease dev" answers only its own pages');
+    throw notFromHere('"cronlease dev" answers only its own pages');
   }
   return { role: 'admin', payloads: true, actor: 'developer', channel: isBrowser(knock.header) ? 'browser' : 'app' };
 }
 
-/**
- * Whether a caller may call a route.
- *
- * @param isChange whether the route changes anything
- */
-export function mayCall(
+/** Throws a {@link RequestError} if the caller may not call a route. Changes need more than reading. */
+export function checkCall(
   settings: AccessSettings,
   caller: Caller,
   needed: Role,
   isChange: boolean,
   { header }: Knock,
-): Denied | undefined {
+): void {
   if (!includes(caller.role, needed)) {
-    return {
-      status: 403,
-      code: 'RoleTooLow',
+    throw new RequestError(403, 'RoleTooLow', {
       place: 'role',
       problem: `the role ${caller.role} may not do this`,
       remedy: `ask a person with the role ${needed}`,
-    };
+    });
   }
-  if (!isChange) return undefined;
+  if (!isChange) return;
   if (settings.readOnly) {
-    return {
-      status: 403,
-      code: 'ReadOnly',
+    throw new RequestError(403, 'ReadOnly', {
       place: 'CRONLEASE_MANAGE_READ_ONLY',
       problem: 'this app does not accept changes over HTTP',
       remedy: 'use the command line, or set it to "false"',
-    };
+    });
   }
   if (header(CHANGE_HEADER) !== '1') {
-    return {
-      status: 403,
-      code: 'NotFromHere',
+    throw new RequestError(403, 'NotFromHere', {
       place: CHANGE_HEADER,
       problem: 'a change needs this header, so that no page of another site can make it',
       remedy: `send "${CHANGE_HEADER}: 1"`,
-    };
+    });
   }
-  return isSameOrigin(header) ? undefined : notFromHere('a change from a page of another site is refused');
+  if (!isSameOrigin(header)) throw notFromHere('a change from a page of another site is refused');
 }
 
 function isBrowser(header: Header): boolean {
@@ -187,24 +161,24 @@ function isLoopback(host: string): boolean {
   return /^(localhost|127\.0\.0\.1|\[::1\]):\d{1,5}$/i.test(host);
 }
 
-function notFromHere(problem: string): Denied {
-  return {
-    status: 403,
-    code: 'NotFromHere',
-    place: 'Origin',
-    problem,
-    remedy: 'open the page of this app itself',
-  };
+function notFromHere(problem: string): RequestError {
+  const remedy = 'open the page of this app itself';
+  return new RequestError(403, 'NotFromHere', { place: 'Origin', problem, remedy });
 }
 
-function nobody(place: string, problem: string): Denied {
-  return {
-    status: 401,
-    code: 'NotAuthenticated',
-    place,
-    problem,
-    remedy: `log in with Microsoft Entra, or send a key in ${KEY_HEADER}`,
-  };
+/** Has a browser ask its person for the key. */
+const ASK_FOR_KEY = {
+  'www-authenticate': 'Basic realm="cronlease: any name, and a key as password", charset="UTF-8"',
+};
+const DO_NOT_ASK = { 'www-authenticate': 'CronleaseKey' };
+
+function nobody(
+  place: string,
+  problem: string,
+  remedy = `log in with Microsoft Entra, or send a key in ${KEY_HEADER}`,
+  headers = DO_NOT_ASK,
+): RequestError {
+  return new RequestError(401, 'NotAuthenticated', { place, problem, remedy }, headers);
 }
 
 /** The caller whom Azure's built-in authentication has logged in. */

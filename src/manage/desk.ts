@@ -11,10 +11,8 @@ import type { ShownEnvironment } from './environment';
 export interface Desk {
   readonly store: LeaseStore;
   readonly clock: Clock;
-  /** A new GUID. */
   readonly newId: () => string;
   readonly access: AccessSettings;
-  /** The jobs of this app's file. */
   readonly jobs: readonly JobSpec[];
   readonly revision: number;
   readonly deployment: string;
@@ -25,7 +23,6 @@ export interface Desk {
   readonly sweepIntervalMs: Millis;
   /** Hides secrets in inputs. Undefined: nothing is secret. */
   readonly redact: Redact | undefined;
-  /** How many jobs have their own name in metrics. */
   readonly metricsJobs: number;
   /** Whether this instance can do its work: storage answers, and nothing else is wrong. */
   readonly isReady: () => Promise<boolean>;

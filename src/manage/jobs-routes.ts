@@ -22,31 +22,13 @@ import { type JobEntry, listJobs } from '../operator/views/list-jobs';
 import { readOverview } from '../operator/views/overview';
 import { timelineOf } from '../operator/views/timeline';
 import { RequestError } from './problem';
-import { type Office, route } from './route';
+import { type Office, type Route, route } from './route';
 import { Calendar, Deployments, DueTimes, Jobs, OneJob, Timeline, Why, instant, jobName } from './schema';
-import { DueTimesQuery } from './schema/jobs';
-import { TimelineQuery } from './schema/timeline';
+import { DueTimesQuery, TimelineQuery } from './schema/jobs';
 
 const HOUR = 3_600_000;
 
-export const timelineRoutes = [
-  route({
-    id: 'getTimeline',
-    role: 'viewer',
-    follow: true,
-    summary: 'list what jobs did and will do around now',
-    description: 'Jobs that have nothing in the window are left out. An answer has up to 200 due times of each job.',
-    query: TimelineQuery,
-    answer: Timeline,
-    async run(office, { query: { hours = 12, tag, q: text, skip = 0, limit = 50 } }) {
-      const { now, entries } = await entriesOf(office);
-      return { now: isoOf(now), ...timelineOf(entries, { now, reachMs: hours * HOUR, tag, text, skip, limit }) };
-    },
-  }),
-] as const;
-
 export const oneJob = z.strictObject({ job: jobName });
-/** The most due times of one answer. */
 const DUE_TIMES = 5_000;
 
 const CALENDAR_MS = 90 * 86_400_000;
@@ -93,7 +75,7 @@ export function specOf({ spec, name }: JobEntry): JobSpec {
   });
 }
 
-export const jobsRoutes = [
+export const jobsRoutes: readonly Route[] = [
   route({
     id: 'listJobs',
     role: 'viewer',
@@ -215,7 +197,20 @@ export const jobsRoutes = [
       return { now, deployments, problems };
     },
   }),
-] as const;
+  route({
+    id: 'getTimeline',
+    role: 'viewer',
+    follow: true,
+    summary: 'list what jobs did and will do around now',
+    description: 'Jobs that have nothing in the window are left out. An answer has up to 200 due times of each job.',
+    query: TimelineQuery,
+    answer: Timeline,
+    async run(office, { query: { hours = 12, tag, q: text, skip = 0, limit = 50 } }) {
+      const { now, entries } = await entriesOf(office);
+      return { now: isoOf(now), ...timelineOf(entries, { now, reachMs: hours * HOUR, tag, text, skip, limit }) };
+    },
+  }),
+];
 
 function dueTimes(
   spec: JobSpec,

@@ -1,11 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { PAYLOADS, ROLES, type Rights, rightsOf } from './roles';
+import { PAYLOADS, ROLES, type Rights, rightsOf } from './rights';
 
 /** A key of a machine, as `CRONLEASE_API_KEYS` holds it. The key itself is stored nowhere. */
 export interface ApiKey {
   readonly name: string;
   readonly rights: Rights;
-  /** SHA-256 of the key: 32 bytes. */
   readonly digest: Buffer;
 }
 

@@ -6,7 +6,6 @@ import { COMPONENTS } from './schema';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The route of the document itself. */
 export function openApiRoute(routes: () => readonly Route[]): Route {
   let document: Json | undefined;
   return route({
@@ -19,7 +18,6 @@ export function openApiRoute(routes: () => readonly Route[]): Route {
 }
 
 const OPENAPI = '3.1.1';
-/** Of the addresses of an app. */
 const VARIABLES: Json = {
   origin: { default: 'http://localhost:7071' },
   routePrefix: { default: 'api', description: 'extensions.http.routePrefix of host.json' },
@@ -74,13 +72,11 @@ function operationOf(one: Route): Json {
   const parameters = [
     ...parametersOf(one.params, 'path'),
     ...parametersOf(one.query, 'query'),
-    ...(isChange ? [header(CHANGE_HEADER, '1', true, 'Any change needs it.')] : []),
-    ...(follow === true ? [header('If-None-Match', undefined, false, 'The ETag of the last answer.')] : []),
-    ...(conditional === true
-      ? [header('If-Match', undefined, false, 'The `controlVersion` of the job in quotes. Others get 412.')]
-      : []),
+    ...(isChange ? [CHANGE_PARAMETER] : []),
+    ...(follow === true ? [header('If-None-Match', 'The ETag of the last answer.')] : []),
+    ...(conditional === true ? [header('If-Match', 'The `controlVersion` of the job in quotes. Others get 412.')] : []),
     ...(idempotent === true
-      ? [header('Idempotency-Key', undefined, false, 'The same key makes the same request, however often it is sent.')]
+      ? [header('Idempotency-Key', 'The same key makes the same request, however often it is sent.')]
       : []),
   ];
   return {
@@ -121,10 +117,15 @@ function bodyOf({ body }: Route): Json {
   };
 }
 
-function header(name: string, constant: string | undefined, required: boolean, description: string): Json {
-  const schema = constant === undefined ? { type: 'string' } : { type: 'string', const: constant };
-  return { name, in: 'header', required, description, schema };
+function header(name: string, description: string): Json {
+  return { name, in: 'header', required: false, description, schema: { type: 'string' } };
 }
+
+const CHANGE_PARAMETER: Json = {
+  ...header(CHANGE_HEADER, 'Any change needs it.'),
+  required: true,
+  schema: { type: 'string', const: '1' },
+};
 
 function parametersOf(object: z.ZodObject, place: 'path' | 'query'): readonly Json[] {
   const { properties = {}, required = [] } = plain(object, 'input') as {

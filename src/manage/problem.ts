@@ -1,23 +1,20 @@
-import { ContinuationError } from '../lease/merged';
+import { ContinuationError } from '../lease/dealt-store';
 import { StoreDeniedError, StoreError } from '../lease/store';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
 import { OperatorError, type OperatorProblem } from '../operator/operator-error';
 import type * as z from 'zod';
-import type { Denied } from './access';
 import type { Problem } from './schema';
 
-/** One error of a request. */
 export interface RequestIssue {
   /** The member, parameter or header. */
   readonly place: string;
-  /** Its value; null if it was missing, or is secret. */
-  readonly value: string | null;
+  /** Its value; null, the default, if it was missing, or is secret. */
+  readonly value?: string | null;
   readonly problem: string;
   readonly remedy: string;
 }
 
-/** A request that was not carried out. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly issues: readonly [RequestIssue, ...RequestIssue[]];
@@ -55,35 +52,30 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** The most characters of a value that an answer repeats. */
 const VALUE = 100;
 
 export function problemBody({ status, code, issues }: RequestError): ProblemBody {
-  const shown = issues.map((issue) => ({ ...issue, value: issue.value === null ? null : cut(issue.value) }));
-  const [first = issues[0]] = shown;
+  const { problem, ...first } = shown(issues[0]);
   return {
     type: 'about:blank',
     title: TITLES[status] ?? 'Error',
     status,
     code,
-    detail: first.problem,
-    place: first.place,
-    value: first.value,
-    remedy: first.remedy,
-    ...(shown.length > 1 ? { errors: shown } : {}),
+    detail: problem,
+    ...first,
+    ...(issues.length > 1 ? { errors: issues.map(shown) } : {}),
   };
 }
 
-function cut(value: string): string {
-  return value.length <= VALUE ? value : `${value.slice(0, VALUE).replace(/[\uD800-\uDBFF]$/, '')}…`;
+function shown({ place, value = null, problem, remedy }: RequestIssue): NonNullable<ProblemBody['errors']>[number] {
+  const isLong = value !== null && value.length > VALUE;
+  const cut = isLong ? `${value.slice(0, VALUE).replace(/[\uD800-\uDBFF]$/, '')}…` : value;
+  return { place, value: cut, problem, remedy };
 }
 
-export function deniedError({ status, code, place, problem, remedy, asksForKey }: Denied): RequestError {
-  const scheme = asksForKey
-    ? 'Basic realm="cronlease: any name, and a key as password", charset="UTF-8"'
-    : 'CronleaseKey';
-  const headers: Record<string, string> = status === 401 ? { 'www-authenticate': scheme } : {};
-  return new RequestError(status, code, { place, value: null, problem, remedy }, headers);
+/** A request, or a part of it, that is not as the API takes it. */
+export function invalidRequest(issue: RequestIssue): RequestError {
+  return new RequestError(400, 'InvalidRequest', issue);
 }
 
 /** Every problem of an operator's request, with its status and what to do about it. */
@@ -140,8 +132,8 @@ const NOT_RECORDED = 'nothing was changed, because the change could not be recor
 /** The error of an answer; undefined: it is a bug, and its text must not leave the app. */
 export function requestErrorOf(error: unknown): RequestError | undefined {
   if (error instanceof RequestError) return error;
-  const known = (status: number, code: string, issue: Omit<RequestIssue, 'value'>): RequestError =>
-    new RequestError(status, code, { ...issue, value: null }, {}, { cause: error });
+  const known = (status: number, code: string, issue: RequestIssue): RequestError =>
+    new RequestError(status, code, issue, {}, { cause: error });
   if (error instanceof OperatorError) {
     const [status, remedy] = OPERATOR[error.code];
     // What storage said is for the log.

@@ -6,11 +6,10 @@ import type { Poked } from '../core/poked';
 import type { KeptErrors } from '../operator/views/run-errors';
 import type { Caller } from './access';
 import type { Desk, Sweeps } from './desk';
-import type { createMeter } from './listings';
+import type { createMeter } from './limits';
 import { RequestError, type RequestIssue } from './problem';
-import type { Role } from './roles';
+import type { Role } from './rights';
 
-/** The most errors to list. */
 const MOST = 20;
 
 /** A request to a route, before its parts are read. */
@@ -22,7 +21,6 @@ export interface RawCall {
   readonly caller: Caller | undefined;
   /** `If-Match`, without quotes. */
   readonly ifMatch: string | undefined;
-  /** `Idempotency-Key`. */
   readonly idempotencyKey: string | undefined;
   readonly signal: AbortSignal;
   /** Starts a tick of this process now. Undefined: it is being shut down. */
@@ -61,7 +59,6 @@ interface RouteFacts {
   readonly idempotent?: boolean;
 }
 
-/** The most bytes of a request's body. */
 export const BODY_LIMIT = 65_536;
 /** The shortest time between two polls that have news of each other, in milliseconds. */
 export const POLL_HEADER = 'x-cronlease-poll-ms';
@@ -74,9 +71,7 @@ const ADDRESSES = {
   getOpenApi: 'GET openapi.json',
 } as const;
 
-/** No parameters. */
 export const NONE = z.strictObject({});
-/** No body. */
 export const NOTHING = z.undefined();
 
 interface Parts<Params, Query, Body> {
@@ -84,10 +79,7 @@ interface Parts<Params, Query, Body> {
   readonly params: Params;
   /** Default: {@link NONE}. */
   readonly query: Query;
-  /**
-   * {@link NOTHING}, the default: the route takes no body. That of a GET or a DELETE has no meaning in HTTP, and is not
-   * read.
-   */
+  /** Default: {@link NOTHING}. That of a GET or a DELETE has no meaning in HTTP, and is not read. */
   readonly body: Body;
 }
 
@@ -145,7 +137,6 @@ export function route<
   };
 }
 
-/** The part of a request that a schema reads. */
 type Part = 'path' | 'query' | 'body';
 
 /** Reads a part of a request. Throws {@link RequestError} with every error of it. */

@@ -13,7 +13,7 @@ import { showRequestedRun, showRun } from '../operator/views/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
-import { route } from './route';
+import { type Route, route } from './route';
 import { OneRun, RunLog, type RunSummary, Runs, RunsQuery, runId } from './schema';
 import { isoOf, isoOrNull } from '../core/iso';
 
@@ -22,7 +22,7 @@ export const oneRun = z.strictObject({ run: runId });
 /** Handlers' lines are written every 2 s at most. */
 const LOG_POLL_MS = 2_000;
 
-export const runsRoutes = [
+export const runsRoutes: readonly Route[] = [
   route({
     id: 'listRuns',
     role: 'viewer',
@@ -63,9 +63,7 @@ export const runsRoutes = [
     params: oneRun,
     answer: OneRun,
     async run({ sweeps, store, jobs, redact }, { params, caller, signal }) {
-      const parts = parseRunId(params.run);
-      if (parts === undefined) throw unknownRun(params.run);
-      const [job, key] = [parts.job as JobName, parts.key];
+      const { job, key } = runIn(params.run);
       const listing = await sweeps.jobs();
       let record = await showRun(store, job, key, listing, { signal });
       if (record === undefined && parseRecordKey(key)?.request !== undefined) {
@@ -95,13 +93,19 @@ export const runsRoutes = [
     }),
     answer: RunLog,
     async run({ store }, { params, query, signal }) {
-      const parts = parseRunId(params.run);
-      if (parts === undefined) throw unknownRun(params.run);
-      const { progress, ...page } = await readLog(store, parts.job as JobName, parts.key, query, { signal });
+      const { job, key } = runIn(params.run);
+      const { progress, ...page } = await readLog(store, job, key, query, { signal });
       return { runId: params.run, ...page, progress: progress ?? null };
     },
   }),
-] as const;
+];
+
+/** The parts of a run's id. Throws {@link RequestError} if no run can have it. */
+export function runIn(id: string): { readonly job: JobName; readonly key: string } {
+  const parts = parseRunId(id);
+  if (parts === undefined) throw unknownRun(id);
+  return { job: parts.job as JobName, key: parts.key };
+}
 
 export function unknownRun(id: string): RequestError {
   return new RequestError(404, 'UnknownRun', {

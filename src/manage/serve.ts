@@ -1,17 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../core/clock';
-import { isObject } from '../core/metadata';
-import { plainPath } from '../core/plain-path';
+import { plainPath } from '../core/http-request';
 import type { Poked } from '../core/poked';
 import { oneLine } from '../core/text';
 import { within } from '../lease/deadline';
-import { type AccessSettings, type Caller, type Knock, callerOf, keySent, mayCall } from './access';
+import { type Caller, type Knock, callerOf, checkCall, keySent } from './access';
 import { ANSWER_LIMIT_MS, type Desk, createSweeps } from './desk';
-import { createMeter } from './listings';
-import { RequestError, deniedError, problemBody, requestErrorOf } from './problem';
+import { addressOf, createMeter, createWrongKeys, networkOf, type WrongKeys } from './limits';
+import { RequestError, invalidRequest, problemBody, requestErrorOf } from './problem';
 import { BODY_LIMIT, type Office, POLL_HEADER, type RawCall, type Route } from './route';
 import { ROUTES } from './routes';
-import { addressOf, createWrongKeys, networkOf, type WrongKeys } from './wrong-keys';
 
 /** The most lines a minute. All refusals are counted. */
 const LINES_A_MINUTE = 20;
@@ -24,20 +22,17 @@ export interface ManageRequest {
   readonly query: URLSearchParams;
   /** A header by its name in lowercase; undefined if it was not sent. */
   readonly header: (name: string) => string | undefined;
-  /** Called for a request that may send one. */
   readonly body: () => Promise<Uint8Array>;
   /** Starts a tick of this process now, or joins the one that runs. Undefined: it is being shut down. */
   readonly poke: () => Promise<Poked | undefined>;
   /** Receives an error that is a bug, with the request that met it. */
   readonly reportBug: (what: string, error: unknown) => void;
-  /** Receives a line about a request that was refused. */
   readonly reportRefusal: (line: string) => void;
 }
 
 export interface ManageAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined: none. */
   readonly body: string | undefined;
 }
 
@@ -45,7 +40,6 @@ export type Manage = (request: ManageRequest) => Promise<ManageAnswer>;
 
 /** The wait after an answer that the app could not give. */
 const RETRY_AFTER_S = '5';
-/** The most lists and objects in one another. */
 const DEPTH_LIMIT = 64;
 /** A request below this path may come without a login: only keys count there. */
 const KEYED = 'keyed/';
@@ -61,29 +55,30 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 };
 
-/** The memory of this process of requests that were not let in. */
-interface Door {
+/** The office, and the memory of this process of requests that were not let in. */
+interface House extends Office {
   readonly refused: ReturnType<typeof createRefusals>;
   readonly wrongKeys: WrongKeys;
 }
 
 /** Answers every request below `manage/`. It never rejects. */
 export function createManage(desk: Desk): Manage {
-  const office: Office = { ...desk, sweeps: createSweeps(desk), meter: createMeter(desk.clock), runErrors: new Map() };
-  const door: Door = { refused: createRefusals(desk.clock), wrongKeys: createWrongKeys(desk.clock) };
+  const { clock } = desk;
+  const office = { ...desk, sweeps: createSweeps(desk), meter: createMeter(clock), runErrors: new Map() };
+  const house: House = { ...office, refused: createRefusals(clock), wrongKeys: createWrongKeys(clock) };
   return async (request) => {
     const isHead = request.method === 'HEAD';
-    const answer = await answerOf(office, door, isHead ? { ...request, method: 'GET' } : request);
+    const answer = await answerOf(house, isHead ? { ...request, method: 'GET' } : request);
     return isHead ? { ...answer, body: undefined } : answer;
   };
 }
 
-async function answerOf(office: Office, door: Door, request: ManageRequest): Promise<ManageAnswer> {
+async function answerOf(house: House, request: ManageRequest): Promise<ManageAnswer> {
   try {
-    return await within(office.clock, ANSWER_LIMIT_MS, (signal) => carryOut(office, door, request, signal));
+    return await within(house.clock, ANSWER_LIMIT_MS, (signal) => carryOut(house, request, signal));
   } catch (error) {
     const known = requestErrorOf(error);
-    if (known !== undefined && isRefusal(known)) door.refused(request, known);
+    if (known !== undefined && isRefusal(known)) house.refused(request, known);
     if (known === undefined) request.reportBug(`${request.method} ${request.path?.slice(0, 200) ?? ''}`, error);
     return problemAnswer(known ?? bug());
   }
@@ -96,7 +91,6 @@ function isRefusal({ status, code }: RequestError): boolean {
 function bug(): RequestError {
   return new RequestError(500, 'Bug', {
     place: 'app',
-    value: null,
     problem: 'the app failed to answer',
     remedy: 'read its log, and report what it says',
   });
@@ -112,13 +106,7 @@ function problemAnswer(error: RequestError): ManageAnswer {
   return { status: error.status, headers, body: safeJson(problemBody(error)) };
 }
 
-async function carryOut(
-  office: Office,
-  { wrongKeys }: Door,
-  request: ManageRequest,
-  signal: AbortSignal,
-): Promise<ManageAnswer> {
-  const { access } = office;
+async function carryOut(house: House, request: ManageRequest, signal: AbortSignal): Promise<ManageAnswer> {
   const whole = request.path === undefined ? undefined : plainPath({ normalised: request.path });
   if (whole === undefined) throw notPlain();
   const [first = ''] = whole.split('/', 1);
@@ -130,12 +118,11 @@ async function carryOut(
   const found = matches.find(({ route }) => route.method === request.method);
   const isPublic = found?.route.role === 'anybody';
   // The existing routes are hidden without a login.
-  const caller = isPublic ? undefined : await letIn(access, wrongKeys, knock, signal);
+  const caller = isPublic ? undefined : await letIn(house, knock, signal);
   if (found === undefined) throw matches.length === 0 ? noRoute(path, keyed) : wrongMethod(request.method, matches);
   const { route, params } = found;
   if (caller !== undefined && route.role !== 'anybody') {
-    const denied = mayCall(access, caller, route.role, route.method !== 'GET', knock);
-    if (denied !== undefined) throw deniedError(denied);
+    checkCall(house.access, caller, route.role, route.method !== 'GET', knock);
   }
   const call: RawCall = {
     params,
@@ -147,20 +134,21 @@ async function carryOut(
     ifMatch: ifMatchOf(route, request),
     idempotencyKey: idempotencyKeyOf(route, request),
   };
-  const answer = await handled(office, route, call);
-  return success(office, route, answer, request.header('if-none-match'));
+  const answer = await handled(house, route, call);
+  return success(house, route, answer, request.header('if-none-match'));
 }
 
-async function letIn(access: AccessSettings, wrongKeys: WrongKeys, knock: Knock, signal: AbortSignal): Promise<Caller> {
+async function letIn({ access, wrongKeys }: House, knock: Knock, signal: AbortSignal): Promise<Caller> {
   const address = networkOf(addressOf(knock.header));
   if (keySent(knock) !== undefined) wrongKeys.admit(address);
-  const caller = callerOf(access, knock);
-  if (!('status' in caller)) return caller;
-  if (caller.code === 'WrongKey') await wrongKeys.delay(address, signal);
-  throw deniedError(caller);
+  try {
+    return callerOf(access, knock);
+  } catch (error) {
+    if (error instanceof RequestError && error.code === 'WrongKey') await wrongKeys.delay(address, signal);
+    throw error;
+  }
 }
 
-/** A caller's listings are counted. */
 async function handled(office: Office, route: Route, call: RawCall): Promise<unknown> {
   if (call.caller === undefined) return route.handle(office, call);
   const { store, end } = office.meter(office.store, call.caller);
@@ -172,9 +160,8 @@ async function handled(office: Office, route: Route, call: RawCall): Promise<unk
 }
 
 function notPlain(): RequestError {
-  return new RequestError(400, 'InvalidRequest', {
+  return invalidRequest({
     place: 'path',
-    value: null,
     problem: 'the path can be read in more than one way',
     remedy: 'send it without dots, empty parts, backslashes, encoded slashes and double encoding',
   });
@@ -237,7 +224,7 @@ function queryOf(query: URLSearchParams): Readonly<Record<string, string>> {
   const values = new Map<string, string>();
   for (const [name, value] of query) {
     if (values.has(name)) {
-      throw new RequestError(400, 'InvalidRequest', {
+      throw invalidRequest({
         place: `query: ${name.slice(0, 50)}`,
         value,
         problem: 'is given twice',
@@ -268,8 +255,7 @@ async function bodyOf(request: ManageRequest): Promise<unknown> {
 }
 
 function jsonOf(bytes: Uint8Array): unknown {
-  const invalid = (problem: string, remedy: string): RequestError =>
-    new RequestError(400, 'InvalidRequest', { place: 'body', value: null, problem, remedy });
+  const invalid = (problem: string, remedy: string): RequestError => invalidRequest({ place: 'body', problem, remedy });
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -304,7 +290,6 @@ function tooLarge(bytes: number): RequestError {
   });
 }
 
-/** `If-Match`, without quotes. */
 function ifMatchOf(route: Route, { header }: ManageRequest): string | undefined {
   const value = header('if-match');
   if (value === undefined || value === '*') return undefined;
@@ -322,7 +307,7 @@ function idempotencyKeyOf(route: Route, { header }: ManageRequest): string | und
   const value = header('idempotency-key');
   if (value === undefined || route.idempotent !== true) return undefined;
   if (/^[\x21-\x7e]{1,200}$/.test(value)) return value;
-  throw new RequestError(400, 'InvalidRequest', {
+  throw invalidRequest({
     place: 'idempotency-key',
     value,
     problem: 'is not a key',
@@ -341,7 +326,9 @@ function success(
     headers['content-type'] = route.contentType;
     return { status: route.status ?? 200, headers, body: String(answer) };
   }
-  const { text, now } = jsonOfAnswer(answer);
+  // The time of an answer by itself is not news, so that the ETag leaves it out.
+  const { now, ...rest } = answer as Readonly<Record<string, unknown>>;
+  const text = safeJson(rest);
   if (route.follow === true) {
     headers['etag'] = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
     headers[POLL_HEADER] = String(route.pollMs ?? sweepIntervalMs);
@@ -350,19 +337,10 @@ function success(
     }
   }
   headers['content-type'] = 'application/json; charset=utf-8';
-  return { status: route.status ?? 200, headers, body: now === undefined ? text : withNow(text, now) };
-}
-
-/** The time of an answer by itself is not news, so that the ETag leaves it out. A large answer is written only once. */
-function jsonOfAnswer(answer: unknown): { readonly text: string; readonly now: unknown } {
-  if (!isObject(answer)) return { text: safeJson(answer), now: undefined };
-  const { now, ...rest } = answer;
-  return { text: safeJson(rest), now };
-}
-
-function withNow(text: string, now: unknown): string {
-  const member = `{"now":${safeJson(now)}`;
-  return text === '{}' ? `${member}}` : `${member},${text.slice(1)}`;
+  if (now === undefined) return { status: route.status ?? 200, headers, body: text };
+  // A large answer is written only once.
+  const body = `{"now":${safeJson(now)}${text === '{}' ? '' : ','}${text.slice(1)}`;
+  return { status: route.status ?? 200, headers, body };
 }
 
 /** A weak comparison: RFC 9110, 8.8.3.2. */

@@ -1,9 +1,10 @@
-import { given } from '../core/given';
 import { createHash } from 'node:crypto';
+import { given } from '../core/given';
+import { REASON_GUIDE, reasonText, wordOf } from '../core/guide';
 import { isoOf } from '../core/iso';
-import { type Notice, isEnding, troubleOf } from '../core/notice';
-import type { Format, Origin } from './receiver';
-import { type Words, wordsOf } from './words';
+import { isEnding, type Notice, troubleOf } from '../core/notice';
+import { showSpan } from '../core/show-time';
+import { brief } from '../core/text';
 
 /** A notice in the form that a receiver takes. */
 export interface Formatted {
@@ -26,13 +27,6 @@ export function format(as: Format, notice: Notice, origin: Origin, routingKey = 
 
 function json(value: object): Formatted {
   return { contentType: 'application/json; charset=utf-8', body: JSON.stringify(value) };
-}
-
-/** The text up to `most` UTF-16 units, with a mark where it is cut. */
-export function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  // Half of a surrogate pair is not a character.
-  return `${text.slice(0, Math.max(0, most - 1)).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
 /** CloudEvents 1.0, structured mode. */
@@ -90,7 +84,7 @@ export function slackMessage({ title, facts, error, link }: Words): object {
   return {
     text: slackCut(title, SLACK.fallback),
     blocks: [
-      { type: 'header', text: { type: 'plain_text', text: cut(title, SLACK.header), emoji: false } },
+      { type: 'header', text: { type: 'plain_text', text: brief(title, SLACK.header), emoji: false } },
       ...texts.slice(0, SLACK.blocks - 1).map(section),
     ],
   };
@@ -128,7 +122,7 @@ function teamsCard(
     inlines: [{ type: 'TextRun', text, ...style }],
   });
   const left = facts.length - most.facts;
-  const lines = facts.slice(0, most.facts).map(([label, value]) => plain(`${label}: ${cut(value, 500)}`));
+  const lines = facts.slice(0, most.facts).map(([label, value]) => plain(`${label}: ${brief(value, 500)}`));
   const content = {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
     type: 'AdaptiveCard',
@@ -136,10 +130,10 @@ function teamsCard(
     version: '1.4',
     msteams: { width: 'Full' },
     body: [
-      plain(cut(title, 500), { weight: 'Bolder', size: 'Medium' }),
+      plain(brief(title, 500), { weight: 'Bolder', size: 'Medium' }),
       ...lines,
       ...(left > 0 ? [plain(`and ${String(left)} more`)] : []),
-      ...(error !== '' && most.error > 0 ? [plain(cut(error, most.error), { fontType: 'Monospace' })] : []),
+      ...(error !== '' && most.error > 0 ? [plain(brief(error, most.error), { fontType: 'Monospace' })] : []),
     ],
     ...(link === undefined || link.length > 2_000
       ? {}
@@ -162,14 +156,14 @@ export function pagerDutyEvent(notice: Notice, origin: Origin, routingKey: strin
     event_action: isEnding(notice.change) ? 'resolve' : 'trigger',
     dedup_key: dedupKey(notice, origin),
     payload: {
-      summary: cut(title, PAGERDUTY.summary),
-      source: cut(origin.source, PAGERDUTY.dedupKey),
+      summary: brief(title, PAGERDUTY.summary),
+      source: brief(origin.source, PAGERDUTY.dedupKey),
       severity: severityOf(notice),
       timestamp: isoOf(at),
       ...(job === '' ? {} : { component: job }),
       custom_details: {
-        ...Object.fromEntries(facts.map(([label, value]) => [label, cut(value, 500)])),
-        ...(error === undefined ? {} : { error: cut(error, PAGERDUTY.details) }),
+        ...Object.fromEntries(facts.map(([label, value]) => [label, brief(value, 500)])),
+        ...(error === undefined ? {} : { error: brief(error, PAGERDUTY.details) }),
       },
     },
     ...(link === undefined ? {} : { links: [{ href: link, text: 'Open the dashboard' }] }),
@@ -197,4 +191,114 @@ function severityOf(notice: Notice): 'critical' | 'error' | 'warning' | 'info' {
     default:
       return 'error';
   }
+}
+
+/** A notice for people, before any format escapes it. */
+export interface Words {
+  readonly title: string;
+  readonly facts: readonly (readonly [label: string, value: string])[];
+  readonly error: string | undefined;
+  /** Where to read on. */
+  readonly link: string | undefined;
+}
+
+export function wordsOf(notice: Notice, origin: Origin): Words {
+  const { environment, deployment } = origin;
+  const place = environment === undefined ? '' : `[${environment}] `;
+  return {
+    title: place + titleOf(notice),
+    facts: [...factsOf(notice), ['Deployment', deployment]],
+    error: notice.error,
+    link: linkOf(notice, origin),
+  };
+}
+
+/** One line: the job, what happened, and how often or how long. */
+export function titleOf(notice: Notice): string {
+  const { change, job, failures = 0, since, at } = notice;
+  const runs = failures === 1 ? '1 run' : `${String(failures)} runs`;
+  const forLong = since === undefined || since >= at ? '' : ` for ${showSpan(at - since)}`;
+  switch (change) {
+    case 'failed':
+      return `${job} ${wordOf(notice.outcome ?? 'failed')}${failures > 1 ? `: ${runs} in a row` : ''}`;
+    case 'recovered':
+      return `${job} has recovered after ${runs}${forLong === '' ? '' : ` and ${showSpan(at - (since ?? at))}`}`;
+    case 'paused':
+      return `${job} is paused: ${runs} in a row failed`;
+    case 'overdue':
+      return `${job} is overdue: no success${forLong}`;
+    case 'punctual':
+      return `${job} is no longer overdue`;
+    case 'unreadable':
+      return `${job} is left alone: its row or control cannot be read`;
+    case 'restored':
+      return `${job} runs again: its row and control can be read`;
+    case 'reminder':
+      return notice.trouble === 'overdue' ? `${job} is still overdue` : `${job} still fails: ${runs} in a row`;
+    case 'test':
+      return 'A test of notices from cronlease';
+    case 'digest':
+      return `${String(notice.of ?? notice.notices?.length ?? 0)} notices from cronlease`;
+  }
+}
+
+function factsOf(notice: Notice): Words['facts'] {
+  const { change, at, since, failures, skipped, attempts, reason, runId, description, notices = [] } = notice;
+  const fact = (label: string, value: string | number | undefined): Words['facts'] =>
+    value === undefined ? [] : [[label, String(value)]];
+  const time = (instant: number | undefined): string | undefined =>
+    instant === undefined ? undefined : isoOf(instant).replace('.000Z', 'Z');
+  const isOver = change === 'recovered' || change === 'punctual' || change === 'restored';
+  const isRun = change === 'failed' || change === 'paused';
+  return [
+    ...fact('Job', description),
+    ...fact('Run', runId),
+    ...fact(
+      isOver ? 'Over since' : 'Since',
+      change === 'test' || change === 'digest' ? undefined : time(isOver ? at : (since ?? at)),
+    ),
+    ...fact('Failed runs', isRun || change === 'recovered' || change === 'reminder' ? failures : undefined),
+    ...fact('Due times that did not run', skipped),
+    ...fact('Attempts of the last run', isRun ? attempts : undefined),
+    ...fact('Reason', change === 'recovered' || reason === undefined ? undefined : reasonOf(reason)),
+    ...notices.map((one): readonly [string, string] => [time(one.at) ?? '', titleOf(one)]),
+  ];
+}
+
+/** A code means little at night. Its name stays, for the search in the documentation. */
+function reasonOf(reason: string): string {
+  const text = reasonText(reason);
+  return reason in REASON_GUIDE ? `${text} (${reason})` : reason;
+}
+
+function linkOf({ job, runId }: Notice, { publicAddress }: Origin): string | undefined {
+  if (publicAddress === undefined) return undefined;
+  const page = new URL(publicAddress);
+  if (runId !== undefined) page.searchParams.set('run', runId);
+  else if (job !== '') page.searchParams.set('job', job);
+  return page.href;
+}
+
+export const FORMATS = ['cloudevents', 'slack', 'teams', 'pagerduty'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** A receiver of notices, from the app settings. Address, secrets and key are secret. */
+export interface Receiver {
+  readonly name: string;
+  readonly format: Format;
+  readonly address: URL;
+  /** Keys for the signature, two during a rotation. Never empty for `cloudevents`. */
+  readonly secrets: readonly Uint8Array[];
+  /** Only for `pagerduty`. */
+  readonly routingKey: string | undefined;
+}
+
+/** The place that notices come from, as they show it. */
+export interface Origin {
+  /** Which storage coordinates the jobs, without secrets: the same for all deployments. */
+  readonly source: string;
+  readonly deployment: string;
+  readonly environment: string | undefined;
+  /** The address of the app for people. Undefined: notices have no links. */
+  readonly publicAddress: URL | undefined;
 }

@@ -10,7 +10,6 @@ export interface AllowedHost {
 }
 
 export interface Guard {
-  /** The app setting that has the hosts. */
   readonly setting: 'CRONLEASE_NOTIFY_HOSTS' | 'CRONLEASE_CALL_HOSTS';
   readonly hosts: readonly AllowedHost[];
   /** Whether this machine itself may be called, and without TLS: under `cronlease dev`. */
@@ -88,10 +87,7 @@ function listOf(networks: typeof PRIVATE): BlockList {
   return list;
 }
 
-/**
- * Domains of Azure and AWS that the public suffix list lacks: it has some of those below the first ones, and customers
- * choose the names below the others.
- */
+/** Domains of Azure and AWS below which customers choose names, and that the public suffix list lacks. */
 const OF_CLOUDS =
   /^(?:windows\.net|(?:[a-z]+\.)?core\.windows\.net|azure\.(?:com|net)|vault\.azure\.net|(?:[a-z0-9-]+\.)?(?:cloudapp\.azure\.com|azurecontainerapps\.io)|[a-z]+\d*-\d\d\.azurewebsites\.net|amazonaws\.com)$/;
 
@@ -121,12 +117,7 @@ export function networksOf(networks: readonly string[]): BlockList | undefined {
   return list;
 }
 
-/**
- * Checks an address before its host is looked up. Decision 095.
- *
- * @returns the entry of the allow list that it fits
- * @throws ForbiddenAddressError
- */
+/** Returns the entry of the allow list. Decision 095. Throws {@link ForbiddenAddressError}. */
 export function checkAddress(address: URL, { setting, hosts, isLocal }: Guard): AllowedHost {
   const host = hostOf(address);
   const allowed = hosts.find(({ pattern }) =>

@@ -1,10 +1,9 @@
 import type { Outlet, PingKind } from '../coordinator/outlet';
 import { type Clock, sleep } from '../core/clock';
 import { ForbiddenAddressError } from './guard';
-import { PostError } from './post';
+import { PostError } from './request';
 import type { Call } from './try';
 
-/** The wait before the second and last try. */
 const AGAIN_MS = 3_000;
 /** So many calls for one name may wait: an address that does not answer must not fill the memory. */
 const WAITING = 10;

@@ -3,24 +3,25 @@ import {
   type ClientRequest,
   type IncomingHttpHeaders,
   type IncomingMessage,
-  type RequestOptions,
   request as plainRequest,
+  type RequestOptions,
 } from 'node:http';
 import { Agent, request as secureRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
 import { given } from '../core/given';
-import { type Guard, checkAddress, checkResolved, hostOf } from './guard';
+import { within } from '../lease/deadline';
+import { StoreUnavailableError } from '../lease/store';
+import { checkAddress, checkResolved, ForbiddenAddressError, type Guard, hostOf } from './guard';
 
 /** The longest wait for a connection to one of a host's addresses, before the next is tried: a route may be dead. */
 const TRY_LIMIT_MS: Millis = 3_000;
 
-/** Looks a host's addresses up. */
 export type Resolve = (host: string) => Promise<Addresses>;
 
 type Addresses = readonly { readonly address: string; readonly family: number }[];
 
-/** One request. */
 export interface Asked {
   readonly address: URL;
   readonly method: string;
@@ -32,7 +33,6 @@ export interface Asked {
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The beginning of the body. */
   readonly text: string;
   /** The body is longer. The rest was not read. */
   readonly isCut: boolean;
@@ -41,7 +41,6 @@ export interface Answer {
 export interface RequestLimits {
   readonly guard: Guard;
   readonly signal: AbortSignal;
-  /** How much of the answer's body is read. */
   readonly mostBytes: number;
   /** The longest that the whole request may take, if it is known. */
   readonly limitMs?: Millis | undefined;
@@ -50,7 +49,6 @@ export interface RequestLimits {
   readonly ca?: string | undefined;
 }
 
-/** A host without any address. */
 export class NoAddressError extends Error {
   override readonly name = 'NoAddressError';
 }
@@ -145,4 +143,54 @@ export function retryAfterOf(text: string | undefined, date: string | undefined)
 export function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : 'the call failed';
+}
+
+/** A receiver that has not answered by then has failed: Standard Webhooks recommends 15 to 30 s. */
+export const POST_LIMIT_MS: Millis = 15_000;
+const ANSWER_BYTES = 4_096;
+
+export interface Posted {
+  readonly status: number;
+  readonly retryAfterMs: Millis | undefined;
+  /** The beginning of the answer, as the receiver wrote it: it may repeat secrets. */
+  readonly text: string;
+}
+
+/** A call that got no answer. The message has the host, never the rest of the address. */
+export class PostError extends Error {
+  readonly code = 'PostFailed';
+  override readonly name = 'PostError';
+}
+
+export interface Posting {
+  readonly address: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface PostOptions {
+  readonly guard: Guard;
+  readonly clock: Clock;
+  readonly limitMs?: Millis;
+  readonly resolve?: Resolve;
+  /** More certificates to trust, for tests. */
+  readonly ca?: string;
+}
+
+/** As {@link guardedRequest}, within a time limit. Throws {@link PostError} if there was no answer. */
+export async function post(posting: Posting, options: PostOptions): Promise<Posted> {
+  const { guard, clock, limitMs = POST_LIMIT_MS, resolve, ca } = options;
+  const host = hostOf(posting.address);
+  try {
+    const { status, headers, text } = await within(clock, limitMs, (signal) =>
+      guardedRequest({ ...posting, method: 'POST' }, { guard, signal, mostBytes: ANSWER_BYTES, limitMs, resolve, ca }),
+    );
+    return { status, retryAfterMs: retryAfterOf(headers['retry-after'], headers.date), text: text.trim() };
+  } catch (error) {
+    if (error instanceof ForbiddenAddressError) throw error;
+    if (error instanceof NoAddressError) throw new PostError(error.message);
+    const isLate = error instanceof StoreUnavailableError;
+    const why = isLate ? `has not answered within ${String(limitMs / 1_000)} s` : `cannot be reached: ${codeOf(error)}`;
+    throw new PostError(`host "${host}" ${why}`);
+  }
 }

@@ -11,7 +11,7 @@ import { isInForce } from '../core/incident';
 import { type JobSpec, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { isInstant, sameMetadata } from '../core/metadata';
-import { movedTo } from '../core/moved-row';
+import { movedTo } from '../core/layout';
 import { type CallOptions, type LeaseStore, type Metadata, metadataSize } from '../lease/store';
 import { changeRecord } from './change-record';
 import { type JobState, asideRunId, readState } from './job-state';

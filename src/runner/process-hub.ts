@@ -15,7 +15,6 @@ export interface ProcessHub extends Hub {
 
 interface ProcessHubOptions {
   readonly clock: Clock;
-  /** Makes attempts, or works on one item. */
   readonly run: (input: ActivityInput) => Promise<unknown>;
   /** Told of an orchestration that an error ended. The row of its run then shows a holder that died. */
   readonly onFailure: (id: string, error: unknown) => void;

@@ -1,21 +1,18 @@
-import type { Coordinator, Report } from '../coordinator/coordinator';
+import type { Coordinator } from '../coordinator/coordinator';
 import { textOf } from '../coordinator/attempt/attempt-log';
-import { dispatch, runTogether } from '../coordinator/attempt/together';
 import { drain } from '../coordinator/drain';
-import type { EpochMs, Millis } from '../core/brand';
+import type { Millis } from '../core/brand';
 import { sleep } from '../core/clock';
 import { parseDuration } from '../core/duration';
-import type { LogLevel } from '../core/log-entry';
 import { isObject } from '../core/metadata';
 import type { Environment } from '../functions/app-settings';
-import { type CoordinatorOptions, type Coordinators, createCoordinators } from '../functions/coordinators';
-import type { HostFacts } from '../functions/host-facts';
-import { type LevelLog, isJsonLog, reportTo } from '../functions/report';
+import { type CoordinatorOptions, createCoordinators } from '../functions/coordinators';
+import type { HostFacts } from '../functions/host-advice';
+import { type LevelLog, type ReportOf, isJsonLog, levelLog, reportTo } from '../functions/report';
 import { maxConcurrentRuns, tickSchedule } from '../functions/settings';
 import { closeTelemetry, connectTelemetry, openTelemetry } from '../functions/telemetry';
-import { allSettledOrThrow, createTickers } from '../functions/tickers';
+import { allSettledOrThrow, createTickers, perform } from '../functions/tickers';
 import { systemClock } from '../system-clock';
-import type { Feed } from '../telemetry/feed';
 import { type ProcessHub, createProcessHub } from './process-hub';
 
 /** `45s`, `10m` or `1h30m`, or a number of milliseconds. */
@@ -113,57 +110,32 @@ export function createRunner(options: RunnerOptions): Runner {
   };
 }
 
-/** What a runner is made of. */
-interface Parts {
-  readonly env: Environment;
-  readonly log: RunnerLog;
-  readonly feed: Feed | undefined;
-  readonly coordinators: Coordinators;
-  readonly hub: ProcessHub;
-  readonly nextFire: (after: EpochMs) => EpochMs;
-  readonly reportOf: (coordinator: Coordinator) => Report;
-}
-
-function partsOf(options: RunnerOptions): Parts {
+function partsOf(options: RunnerOptions) {
   const env = environmentOf(options);
   const log = logOf(options.log ?? console);
   const isJson = isJsonLog(env);
   const { nextFire } = tickSchedule(env);
   const feed = openTelemetry(env);
   const coordinators = createCoordinators(options, { env, host: ownHost(env), feed });
-  const reportOf = (coordinator: Coordinator): Report => reportTo(log, { coordinator, feed, isJson });
+  const reportOf: ReportOf = (coordinator) => reportTo(log, { coordinator, feed, isJson });
   const hub: ProcessHub = createProcessHub({
     clock: systemClock,
-    run: (input) => {
-      const placeOf = (job: string) => {
-        const coordinator = coordinators.of(job);
-        return { coordinator, report: reportOf(coordinator) };
-      };
-      if (input.kind === 'together') return runTogether(input, placeOf, hub);
-      const { coordinator, report } = placeOf(input.kind === 'probe' ? '' : input.job);
-      return dispatch(coordinator, input, report);
-    },
+    run: (input) => perform(coordinators, input, () => hub, reportOf),
     onFailure: (id, error) => log.error(`orchestration ${id} failed:`, error),
   });
   return { env, log, feed, coordinators, hub, nextFire, reportOf };
 }
 
-/**
- * A logger gets each line as one text: pino drops what follows the first one. If it throws, such as one whose file is
- * closed, that ends no run and no tick, and not the process.
- */
+/** A logger gets each line as one text: pino drops what follows it. If it throws, that ends nothing. */
 function logOf(log: RunnerLog): RunnerLog {
-  const at =
-    (level: LogLevel) =>
-    (...message: unknown[]): void => {
-      try {
-        if (log === console) log[level](...message);
-        else log[level](textOf(message));
-      } catch (error) {
-        console.error(`cronlease: the logger of the runner threw ${textOf([error])} at: ${textOf(message)}`);
-      }
-    };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return levelLog((level, message) => {
+    try {
+      if (log === console) log[level](...message);
+      else log[level](textOf(message));
+    } catch (error) {
+      console.error(`cronlease: the logger of the runner threw ${textOf([error])} at: ${textOf(message)}`);
+    }
+  });
 }
 
 /** How long the tick may take to end once a shutdown has waited for it. */
@@ -171,7 +143,7 @@ const LAST_MS: Millis = 1_000;
 
 /** Fires as a timer of the Functions host does: never twice at once, and again at the next fire after an error. */
 async function keepTicking(
-  { env, log, feed, coordinators, hub, nextFire, reportOf }: Parts,
+  { env, log, feed, coordinators, hub, nextFire, reportOf }: ReturnType<typeof partsOf>,
   stopped: AbortSignal,
 ): Promise<void> {
   if (feed !== undefined) await connectTelemetry(feed, coordinators, env);

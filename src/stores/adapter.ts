@@ -1,30 +1,14 @@
-import type { JobName, LeaseId, Millis } from '../core/brand';
+import type { JobName, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { CallOutcome } from '../core/storage-call';
-import type {
-  ElectionStore,
-  LeaseBreaking,
-  LeaseStore,
-  ListedRow,
-  LogStore,
-  Retention,
-  RowStore,
-} from '../lease/store';
-import {
-  type Durability,
-  type FirstLook,
-  type Remedies,
-  type StoreNouns,
-  type Trial,
-  startTrying,
-  tryLook,
-} from '../lease/trial';
+import type { CallOptions, ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../lease/store';
+import type { Durability, Remedies, StoreNouns, Trial } from '../lease/trial';
 import type { NamedServer } from './exposure';
-import { facetsIn } from './facets/facets';
+import { facetsIn, logsIn } from './facets/facets';
+import { type ListedRows, breakingIn, listingOf, rowsIn } from './facets/rows';
 import { STORE_LIMITS } from './limits';
-import type { Entries, FacetKeys, JobRowCalls, RowCalls } from './port';
-
-const LEASE_MS = 15_000;
+import type { Entries, FacetKeys, Logs, Question, Rows } from './port';
+import { type Tried, tryRows } from './trial';
 
 export interface AdapterOptions<Server extends NamedServer> {
   readonly server: Server;
@@ -48,78 +32,60 @@ export interface Adapter {
   trial(id: string): Promise<Trial>;
 }
 
-interface Parts<Keys> extends Omit<Tried, 'rows'> {
+/** What an adapter brings. The questions are those of the calls that it makes. */
+interface Parts<Keys> extends Pick<Tried, 'clock' | 'look'> {
   readonly location: string;
-  readonly prepare: RowStore['prepare'];
-  readonly jobs: JobRowCalls;
+  prepare(question: Question): Promise<void>;
+  readonly jobs: Rows;
+  /** All rows and controls, or those of one job, as of one instant. */
+  listJobs(question: Question, only: JobName | undefined): Promise<ListedRows>;
+  readonly elections: Rows;
+  listElections(question: Question): ReturnType<ElectionStore['listRows']>;
   readonly entries: Entries<Keys>;
+  readonly logs: Logs<Keys>;
   readonly keys: FacetKeys<Keys>;
-  readonly logs: LogStore;
-  readonly retention: Retention;
-  readonly elections: RowCalls;
-  readonly listElections: ElectionStore['listRows'];
+  readonly purge: Retention['purge'];
+  /** Deletes the row of an election. */
+  deleteRow(question: Question, name: JobName): Promise<unknown>;
+  readonly nouns: StoreNouns;
+  readonly remedies: Remedies;
   /** How the server's settings may lose rows. */
   readonly durability?: () => Promise<Durability>;
 }
 
 export function adapterOf<Keys>(parts: Parts<Keys>): Adapter {
-  const { location, prepare, durability } = parts;
-  const common = { location, limits: STORE_LIMITS, prepare };
-  const { breakLease: _, ...rows } = parts.elections;
-  return {
-    store: { ...common, ...parts.jobs, ...facetsIn(parts.entries, parts.keys), ...parts.logs, ...parts.retention },
-    elections: { ...common, ...rows, listRows: parts.listElections },
-    async trial(id) {
-      const trial = await tryRows({ ...parts, rows }, id);
-      if (trial.answeredInMs === undefined || durability === undefined) return trial;
-      return { ...trial, durability: await durability() };
-    },
+  const { location, keys, durability } = parts;
+  const common = {
+    location,
+    limits: STORE_LIMITS,
+    prepare: (options?: CallOptions) => parts.prepare({ what: 'create the container', kind: 'container', options }),
   };
-}
-
-interface Tried {
-  readonly rows: Pick<RowStore, 'createRow' | 'readRow' | 'acquire' | 'writeRow' | 'release'>;
-  readonly clock: Clock;
-  readonly look: FirstLook;
-  readonly deleteRow: (name: JobName) => Promise<unknown>;
-  readonly nouns: StoreNouns;
-  readonly remedies: Remedies;
-}
-
-/**
- * Tries each kind of call that coordination makes, on its own row, and removes that. Never rejects with a `StoreError`.
- */
-async function tryRows({ rows, clock, look, deleteRow, nouns, remedies }: Tried, id: string): Promise<Trial> {
-  const name = `doctor-${id}` as JobName;
-  const leaseId = id as LeaseId;
-  const { attempt, failures, untried } = startTrying();
-  const seen = await tryLook({ attempt }, clock, look);
-  let created = false;
-  if (seen.container === 'there') {
-    await attempt('read', () => rows.readRow(name));
-    created = await attempt('create', () => rows.createRow(name, { trial: '1' }));
-    let row: ListedRow | undefined;
-    if (created) {
-      await attempt('read', async () => {
-        row = await rows.readRow(name);
-      });
-    }
-    if (row !== undefined) {
-      const ifMatch = row.etag;
-      if (await attempt('lease', () => rows.acquire(name, { leaseId, leaseMs: LEASE_MS, ifMatch }))) {
-        await attempt('write', () => rows.writeRow(name, { trial: '2' }, { leaseId, ifMatch }));
-        await attempt('release', () => rows.release(name, leaseId));
-      }
-    }
-    if (created) await attempt('delete', () => deleteRow(name));
-  }
+  const elections = {
+    ...common,
+    ...rowsIn(parts.elections),
+    listRows: (options?: CallOptions) => parts.listElections({ what: 'list elections', kind: 'listing', options }),
+  };
   return {
-    ...seen,
-    nouns,
-    remedies,
-    failures,
-    untried: untried(),
-    versioned: undefined,
-    left: created && failures.has('delete') ? name : undefined,
+    store: {
+      ...common,
+      ...rowsIn(parts.jobs),
+      ...breakingIn(parts.jobs),
+      async list(options) {
+        const only = options?.job;
+        const listed = await parts.listJobs({ what: 'list jobs', kind: 'listing', options }, only);
+        return listingOf(listed, only);
+      },
+      ...facetsIn(parts.entries, keys),
+      ...logsIn(parts.logs, keys),
+      purge: async (keep, options) => (keep.jobs.size === 0 ? 'done' : parts.purge(keep, options)),
+    },
+    elections,
+    async trial(id) {
+      const name = `doctor-${id}`;
+      const trial = await tryRows({ ...parts, rows: parts.elections, remove: parts.deleteRow, name, id });
+      const { nouns, remedies } = parts;
+      const isKnown = trial.answeredInMs !== undefined && durability !== undefined;
+      return { ...trial, nouns, remedies, versioned: undefined, ...(isKnown && { durability: await durability() }) };
+    },
   };
 }

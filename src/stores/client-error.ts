@@ -1,5 +1,64 @@
+import type { CallResult } from '../core/storage-call';
 import { brief } from '../core/text';
-import { StoreUnavailableError } from '../lease/store';
+import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../lease/store';
+
+/** How errors of a service are translated into the port's terms. */
+export interface Faults {
+  /** @param where the operation, its object and the service, for messages */
+  failure(error: unknown, where: string): StoreError;
+  resultOf(error: unknown): CallResult;
+}
+
+/** How the errors of one service are told apart. */
+interface FaultRules<Why extends Denial> {
+  /** Whether the service has answered with it. Others, but for {@link NoContainerError}, are of the connection. */
+  readonly isAnswer: (error: unknown) => boolean;
+  /** Why it is a refusal of the caller; undefined: it is none. */
+  readonly denialOf: (error: unknown, message: string) => Why | undefined;
+  readonly isNoContainer?: (error: unknown) => boolean;
+  readonly isThrottled: (error: unknown) => boolean;
+  readonly remedies: Readonly<Record<Why, string>> & {
+    /** Of errors of the connection. */
+    readonly unreachable: string;
+    /** What else may be the cause where the container does not exist. */
+    readonly noContainer?: string;
+  };
+  /** The remedy of another answer, if it has its own. */
+  readonly remedyOf: (error: unknown, message: string) => string | undefined;
+  /** What a message has before that of the error. */
+  readonly prefixOf?: (error: unknown) => string;
+}
+
+export function faultsOf<Why extends Denial>(rules: FaultRules<Why>): Faults {
+  const { isAnswer, denialOf, isThrottled, remedies, remedyOf, prefixOf = () => '' } = rules;
+  const isNoContainer = (error: unknown) => error instanceof NoContainerError || rules.isNoContainer?.(error) === true;
+  return {
+    failure(error, where) {
+      if (error instanceof StoreError) return error;
+      const cause = causeOf(error);
+      if (isTokenRefused(error)) {
+        const said = `${where}: no token is available: ${cause.message}`;
+        return new StoreDeniedError(`${said}. ${NO_TOKEN}`, { cause, why: 'noToken' });
+      }
+      const said = `${where}: ${prefixOf(error)}${cause.message}`;
+      if (isNoContainer(error)) return noContainer(said, cause, remedies.noContainer);
+      if (!isAnswer(error)) return new StoreUnavailableError(`${said}. ${remedies.unreachable}`, { cause });
+      const why = denialOf(error, cause.message);
+      if (why !== undefined) return new StoreDeniedError(`${said}. ${remedies[why]}`, { cause, why });
+      const remedy = remedyOf(error, cause.message) ?? 'The call may or may not have taken effect.';
+      return new StoreUnavailableError(`${said}. ${remedy}`, { cause });
+    },
+    resultOf(error) {
+      if (isNoContainer(error)) return 'error';
+      if (!isAnswer(error)) return 'noAnswer';
+      if (denialOf(error, String(error)) !== undefined) return 'denied';
+      return isThrottled(error) ? 'throttled' : 'error';
+    },
+  };
+}
+
+const NO_TOKEN =
+  'Give the app a managed identity; a person names a URL with a password, without CRONLEASE_STORAGE__credential.';
 
 /** Compares names, so that `@azure/identity` need not be loaded. A token service that is down is not a refusal. */
 export function isTokenRefused(error: unknown): error is Error {
@@ -20,8 +79,10 @@ export function causeOf(error: unknown): Error {
   return cause;
 }
 
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** An SDK's error may have an object as its message. */
+function textOf(error: unknown): string {
+  const message: unknown = error instanceof Error ? error.message : String(error);
+  return typeof message === 'string' ? message : JSON.stringify(message);
 }
 
 /** The layout of the container is missing. */

@@ -1,5 +1,28 @@
-import { StorageSettingsError } from './azure-blob/connection';
-import { isLoopback } from './http/address';
+type StorageSettingsProblem =
+  | 'StorageNotSet'
+  | 'StorageSetTwice'
+  | 'ConnectionStringInvalid'
+  | 'StorageInsecure'
+  | 'ServiceUriInvalid'
+  | 'CredentialUnknown'
+  | 'ContainerNameInvalid';
+
+/** The settings do not name a usable storage. The message names the setting and never shows a key. */
+export class StorageSettingsError extends Error {
+  override readonly name = 'StorageSettingsError';
+
+  constructor(
+    readonly code: StorageSettingsProblem,
+    message: string,
+  ) {
+    super(message);
+  }
+
+  /** The same, of a connection that has another name. */
+  of(connection: string): StorageSettingsError {
+    return new StorageSettingsError(this.code, this.message.replaceAll('CRONLEASE_STORAGE', connection));
+  }
+}
 
 /** Who could read, or answer in place of the store, what this process sends to it. */
 export interface Exposure {
@@ -78,3 +101,8 @@ const WITHOUT: Readonly<Record<Exposure['tls'], string>> = {
   unverified: 'over TLS that need not check the certificate of the server',
   none: 'without TLS',
 };
+
+/** A path is that of a Unix socket. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|::1|\/.*)$/i.test(host);
+}

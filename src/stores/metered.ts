@@ -1,8 +1,9 @@
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { CallKind, CallOutcome, CallResult } from '../core/storage-call';
-import { takeDeadline } from '../lease/deadline';
-import { type CallOptions, StoreUnavailableError } from '../lease/store';
+import { within } from '../lease/deadline';
+import type { Faults } from './client-error';
+import type { Question } from './port';
 
 /** A service that is asked over a network. */
 export interface Service {
@@ -12,31 +13,22 @@ export interface Service {
   readonly callTimeoutMs: Millis;
   /** Receives each call once it is over. */
   readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
+  readonly faults: Faults;
 }
 
 /** What a call of the port asks for. */
-export interface Call<T> {
-  /** The operation and its object, for messages. */
-  readonly what: string;
-  readonly kind: CallKind;
+export interface Call<T> extends Question {
   /** Whether an answer means that a condition of the call did not hold, or that nothing was found. Default: never. */
-  readonly isNothing?: (answer: T) => boolean;
-  readonly options: CallOptions | undefined;
-}
-
-interface Metered extends Service {
-  /** Translates an error into the port's terms. */
-  readonly failure: (error: unknown, where: string) => Error;
-  readonly resultOf: (error: unknown) => CallResult;
+  readonly isNothing?: ((answer: T) => boolean) | undefined;
 }
 
 /** Makes a call in the time of one, reports its outcome, and translates its error into the port's terms. */
 export async function metered<T>(
-  service: Metered,
+  service: Service,
   { what, kind, isNothing = () => false, options }: Call<T>,
   send: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { clock, onOutcome, location, failure, resultOf } = service;
+  const { clock, onOutcome, location, faults } = service;
   const where = `${what} at ${location}`;
   const sent = clock.monotonic();
   let result: CallResult = 'noAnswer';
@@ -44,11 +36,11 @@ export async function metered<T>(
     return await limited(service, where, options?.signal, async (signal) => {
       try {
         const answer = await send(signal);
-        result = isNothing(answer) ? NOTHING[kind] : 'ok';
+        result = isNothing(answer) ? (NOTHING[kind] ?? 'conflict') : 'ok';
         return answer;
       } catch (error) {
-        result = resultOf(error);
-        throw failure(error, where);
+        result = faults.resultOf(error);
+        throw faults.failure(error, where);
       }
     });
   } finally {
@@ -56,51 +48,22 @@ export async function metered<T>(
   }
 }
 
-/** The result of a call of each kind that has found nothing. */
-const NOTHING: Readonly<Record<CallKind, CallResult>> = {
+/** The result of a call that has found nothing. Of the other kinds it is a conflict. */
+const NOTHING: Readonly<Partial<Record<CallKind, CallResult>>> = {
   listing: 'ok',
   read: 'notFound',
   properties: 'notFound',
-  write: 'conflict',
-  append: 'conflict',
-  metadata: 'conflict',
-  acquire: 'conflict',
-  renew: 'conflict',
-  change: 'conflict',
-  release: 'conflict',
-  break: 'conflict',
   delete: 'ok',
   container: 'ok',
 };
 
 /** Settles like `send`, or at once when the caller gives up or the time limit passes, even if `send` continues. */
-export async function limited<T>(
-  { clock, callTimeoutMs }: Service,
+export function limited<T>(
+  { clock, callTimeoutMs }: Pick<Service, 'clock' | 'callTimeoutMs'>,
   where: string,
   signal: AbortSignal | undefined,
   send: (abortSignal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  signal?.throwIfAborted();
-  const controller = new AbortController();
-  takeDeadline(controller.signal, signal);
-  const given = Promise.withResolvers<never>();
-  const giveUp = (reason: unknown): void => {
-    given.reject(reason);
-    controller.abort();
-  };
-  const onAbort = (): void => giveUp(signal?.reason);
-  signal?.addEventListener('abort', onAbort, { once: true });
-  const cancelTimer = clock.after(callTimeoutMs, () => {
-    giveUp(
-      new StoreUnavailableError(
-        `${where}: no answer within ${callTimeoutMs} ms. The call may or may not have taken effect.`,
-      ),
-    );
-  });
-  try {
-    return await Promise.race([given.promise, send(controller.signal)]);
-  } finally {
-    cancelTimer();
-    signal?.removeEventListener('abort', onAbort);
-  }
+  const late = `${where}: no answer within ${callTimeoutMs} ms. The call may or may not have taken effect.`;
+  return within(clock, callTimeoutMs, send, { late, signal });
 }

@@ -2,45 +2,47 @@ import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { isSameAccount } from '../core/layout';
 import type { CallOutcome } from '../core/storage-call';
-import { ELECTION_METHODS, STORE_METHODS } from '../lease/methods';
 import { type SecondAudit, withSecondAudit } from '../lease/second-audit';
-import { type ElectionStore, type LeaseStore, type RowStore, StoreUnavailableError } from '../lease/store';
+import {
+  ELECTION_METHODS,
+  type ElectionStore,
+  type LeaseStore,
+  type RowStore,
+  STORE_METHODS,
+  StoreUnavailableError,
+} from '../lease/store';
 import type { Trial } from '../lease/trial';
 import type { Adapter, AdapterOptions } from './adapter';
-import type { Identity } from './azure-blob/caller';
 import {
   callerOf,
   checkStorageName,
   connectContainer,
   DEFAULT_CONTAINER,
+  type Identity,
   isReference,
   REFERENCE_REMEDY,
   type Settings,
   settingsOf,
-  StorageSettingsError,
   tokenOf,
 } from './azure-blob/connection';
 import type { RowContainer } from './azure-blob/row-container';
 import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azure-blob/store';
 import { azureBlobTrial } from './azure-blob/trial';
-import { agentsOf, isConsul } from './consul/settings';
-import { clusterOf, isEtcd } from './etcd/settings';
-import { checkExposure, exposedTo, type NamedServer, withoutInsecure } from './exposure';
+import { checkExposure, exposedTo, type NamedServer, StorageSettingsError, withoutInsecure } from './exposure';
+import { agentsOf, clusterOf, ensembleOf, isConsul, isEtcd, isZooKeeper } from './http/url';
 import { STORE_LIMITS } from './limits';
 import { databaseOf, isPostgres, scopeOf } from './postgres/settings';
 import { isRedis, serverOf } from './redis/settings';
-import { ensembleOf, isZooKeeper } from './zookeeper/settings';
 
-export type { Identity } from './azure-blob/caller';
-export type { Settings } from './azure-blob/connection';
+export type { Identity, Settings } from './azure-blob/connection';
 export {
   CONTAINER_NAME_RULE,
   DEFAULT_CONTAINER,
   isContainerName,
   isReference,
   REFERENCE_REMEDY,
-  StorageSettingsError,
 } from './azure-blob/connection';
+export { StorageSettingsError } from './exposure';
 
 /** The limit of a call to a store beside blobs, which have their own. */
 const CALL_TIMEOUT_MS = 10_000;

@@ -1,22 +1,41 @@
-import type { EpochMs, ETag, JobName } from '../core/brand';
+import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
 import type { CallKind } from '../core/storage-call';
-import type { JobRowStore, LeaseBreaking, RowStore } from '../lease/port/rows';
-import type { CallOptions, Metadata, Strays } from '../lease/store';
+import type { CallOptions, Keep, ListedRow, Metadata, Strays } from '../lease/store';
 
-type OfTheStore = 'location' | 'limits' | 'prepare';
-
-/** The calls for rows, of jobs or elections. */
-export type RowCalls = Omit<RowStore, OfTheStore> & Required<LeaseBreaking>;
-
-/** The calls for the rows of jobs, which are listed with their controls. */
-export type JobRowCalls = Omit<JobRowStore & LeaseBreaking, OfTheStore>;
-
-/** A call that changes a row, or its lease. */
-export interface RowChange {
+/** One call, as it is reported. */
+export interface Question {
+  /** The operation and its object, for messages. */
   readonly what: string;
-  readonly kind: 'metadata' | 'acquire' | 'renew' | 'release' | 'break';
-  readonly job: JobName;
+  readonly kind: CallKind;
   readonly options: CallOptions | undefined;
+}
+
+export interface RowQuestion extends Question {
+  readonly job: JobName;
+}
+
+/** A row's version, and the lease under which it is written. */
+export interface Guard {
+  readonly leaseId: LeaseId;
+  readonly ifMatch: ETag;
+}
+
+/** Calls for rows of one kind, each with its lease. Undefined, and false: a condition did not hold. */
+export interface Rows {
+  create(question: RowQuestion, metadata: Metadata): Promise<ETag | undefined>;
+  read(question: RowQuestion): Promise<ListedRow | undefined>;
+  /** `leaseMs` is in whole seconds. */
+  acquire(question: RowQuestion, request: Guard & { readonly leaseMs: Millis }): Promise<EpochMs | undefined>;
+  renew(question: RowQuestion, leaseId: LeaseId): Promise<boolean>;
+  /** `leftMs` as in {@link ListedRow}. */
+  write(
+    question: RowQuestion,
+    metadata: Metadata,
+    guard: Guard,
+  ): Promise<{ readonly etag: ETag; readonly date: EpochMs; readonly leftMs?: Millis } | undefined>;
+  release(question: RowQuestion, leaseId: LeaseId, ifMatch: ETag | undefined): Promise<boolean>;
+  /** How long the lease lasts after it. */
+  break(question: RowQuestion, ifMatch: ETag): Promise<Millis | undefined>;
 }
 
 /** What a listing shows of an entry. */
@@ -29,13 +48,13 @@ export interface Head {
 
 export type Condition = 'absent' | 'there' | 'any' | { readonly version: ETag };
 
-export interface Question<Keys> {
-  /** The operation and its object, for messages. */
-  readonly what: string;
-  readonly kind: CallKind;
+export interface EntriesQuestion<Keys> extends Question {
   /** Where the entries of one kind, or of one job, lie. */
   readonly keys: Keys;
-  readonly options: CallOptions | undefined;
+}
+
+export interface EntryQuestion<Keys> extends EntriesQuestion<Keys> {
+  readonly id: string;
 }
 
 /**
@@ -48,8 +67,7 @@ export interface Entries<Keys> {
    * body of an entry that may have one.
    */
   put(
-    question: Question<Keys> & {
-      readonly id: string;
+    question: EntryQuestion<Keys> & {
       readonly condition: Condition;
       readonly metadata: Metadata;
       readonly body?: string;
@@ -57,22 +75,20 @@ export interface Entries<Keys> {
   ): Promise<ETag | undefined>;
   /** `body` is undefined if it is larger than any that cronlease writes, or if there is none. */
   get(
-    question: Question<Keys> & { readonly id: string },
+    question: EntryQuestion<Keys>,
   ): Promise<{ readonly now: EpochMs; readonly head: Head | undefined; readonly body: string | undefined }>;
   /** `now`: what was written before it is in the page. */
-  page(question: Question<Keys> & PageOf): Promise<{
-    readonly now: EpochMs;
-    readonly items: readonly (Head & { readonly id: string })[];
-    readonly continuation: string | undefined;
-  }>;
+  page(
+    question: EntriesQuestion<Keys> & PageOf,
+  ): Promise<PageIn<Head & { readonly id: string }> & { readonly now: EpochMs }>;
   /** `strays`: what cronlease did not write, in a store that others can write by hand. */
-  all(question: Question<Keys>): Promise<{
+  all(question: EntriesQuestion<Keys>): Promise<{
     readonly now: EpochMs;
     readonly found: ReadonlyMap<string, Head>;
     readonly strays?: Strays;
   }>;
   /** Whether it was there, with that version if one is given. */
-  remove(question: Question<Keys> & { readonly id: string; readonly ifMatch?: ETag }): Promise<boolean>;
+  remove(question: EntryQuestion<Keys> & { readonly ifMatch?: ETag }): Promise<boolean>;
 }
 
 export interface PageOf {
@@ -82,34 +98,55 @@ export interface PageOf {
   readonly continuation?: string | undefined;
 }
 
-/** The keys of entries, by the facet that they belong to. */
-export interface FacetKeys<Keys> {
-  readonly controls: Keys;
-  readonly requests: Keys;
-  readonly presences: Keys;
-  readonly notices: Keys;
-  readonly audits: Keys;
-  readonly groups: Keys;
-  readonly records: (job: JobName) => Keys;
-  readonly pieces: (job: JobName) => Keys;
+export interface PageIn<Item> {
+  readonly items: readonly Item[];
+  readonly continuation: string | undefined;
 }
 
-/**
- * The keys of a store that names those of every facet alike.
- *
- * @param of with a job: of those that each job has for itself
- */
-export function facetKeys<Keys>(of: (kind: keyof FacetKeys<Keys>, job?: JobName) => Keys): FacetKeys<Keys> {
-  return {
-    controls: of('controls'),
-    requests: of('requests'),
-    presences: of('presences'),
-    notices: of('notices'),
-    audits: of('audits'),
-    groups: of('groups'),
-    records: (job) => of('records', job),
-    pieces: (job) => of('pieces', job),
-  };
+/** Calls for the logs of runs. False, and undefined: a condition did not hold. */
+export interface Logs<Keys> {
+  create(question: EntryQuestion<Keys>): Promise<boolean>;
+  append(question: EntryQuestion<Keys> & { readonly text: string; readonly at: number }): Promise<boolean>;
+  read(question: EntryQuestion<Keys> & TextRange): Promise<string | undefined>;
+  page(
+    question: EntriesQuestion<Keys> & PageOf & { readonly prefix: string },
+  ): Promise<PageIn<{ readonly id: string; readonly bytes: number }>>;
+}
+
+/** The kinds of entries, and of logs. */
+export const FACETS = [
+  'controls',
+  'requests',
+  'presences',
+  'notices',
+  'audits',
+  'groups',
+  'records',
+  'pieces',
+  'logs',
+] as const;
+export type Facet = (typeof FACETS)[number];
+
+/** The keys of one kind; with a job for `records`, `pieces` and `logs`, which each job has for itself. */
+export type FacetKeys<Keys> = (facet: Facet, job?: JobName) => Keys;
+
+/** What retention deletes: entries of one kind, or of one job, that are kept equally long. */
+export interface Kept<Keys> {
+  readonly facet: Facet;
+  readonly keys: Keys;
+  readonly keepMs: Millis;
+}
+
+export function keptIn<Keys>(keys: FacetKeys<Keys>, { jobs, longestMs }: Keep): readonly Kept<Keys>[] {
+  const ofJobs = [...jobs].flatMap(([job, keepMs]) =>
+    (['records', 'logs'] as const).map((facet) => ({ facet, keys: keys(facet, job), keepMs })),
+  );
+  const others = (['requests', 'audits', 'notices'] as const).map((facet) => ({
+    facet,
+    keys: keys(facet),
+    keepMs: longestMs,
+  }));
+  return [...ofJobs, ...others];
 }
 
 /** The condition of a write with the version that the writer has seen. */
@@ -133,10 +170,7 @@ export function afterPrefix(prefix: string): string {
 }
 
 /** A page of items, of which one more than `limit` was asked for. */
-export function pageOf<T extends { readonly id: string }>(
-  found: readonly T[],
-  limit: number,
-): { readonly items: readonly T[]; readonly continuation: string | undefined } {
+export function pageOf<T extends { readonly id: string }>(found: readonly T[], limit: number): PageIn<T> {
   const items = found.slice(0, limit);
   return { items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
 }

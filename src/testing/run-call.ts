@@ -22,18 +22,11 @@ export interface CallTestOptions {
 }
 
 /** A call that a test plays. */
-interface PlayedCall {
-  /** Makes the call, as an attempt does. */
-  readonly call: (context: JobContext, input: unknown) => Promise<unknown>;
-  /** How long it waits to poll an operation. The next answer is 0. */
-  readonly takeWait: () => Millis;
-}
-
 export function playedCall(
   { call, timeZone }: { readonly call: CallSpec; readonly timeZone: string },
   clock: Clock,
   { fetch = globalThis.fetch, appSettings = {}, callHosts = [] }: CallTestOptions,
-): PlayedCall {
+) {
   const readSetting = (name: string): string | undefined => appSettings[name];
   const own = originOf(call, readSetting);
   const hosts = [...(own === undefined ? [] : [hostOf(own)]), ...callHosts.map((host) => host.toLowerCase())];
@@ -77,8 +70,11 @@ export function playedCall(
     },
   };
   return {
-    call: (context, input) => runCall({ call, timeZone }, { means, context, kept: keeper, input }),
-    takeWait: () => {
+    /** Makes the call, as an attempt does. */
+    call: (context: JobContext, input: unknown): Promise<unknown> =>
+      runCall({ call, timeZone }, { means, context, kept: keeper, input }),
+    /** How long it waits to poll an operation. The next answer is 0. */
+    takeWait: (): Millis => {
       const taken = wait;
       wait = 0;
       return taken;

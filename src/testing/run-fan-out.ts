@@ -67,7 +67,7 @@ async function workOn(
   handler: FanOutHandler,
   index: number,
   text: string,
-): Promise<{ readonly outcome: ItemOutcome<unknown, unknown>; readonly calls: number }> {
+): Promise<{ outcome: ItemOutcome<unknown, unknown>; calls: number }> {
   const item: unknown = JSON.parse(text);
   const { retry } = handler.policy;
   for (let calls = 1; ; calls += 1) {
@@ -86,17 +86,13 @@ async function callItem(
   index: number,
   number: number,
   item: unknown,
-): Promise<{ readonly error?: RecordedError; readonly retryable?: boolean; readonly result?: unknown }> {
+): Promise<{ error?: RecordedError; retryable?: boolean; result?: unknown }> {
   const { spec, input } = held.job;
   const aborter = createAborter();
   const what = `item ${String(index)} of job "${spec.name}"`;
   const limit: Millis = handler.policy.itemTimeoutMs ?? spec.timeoutMs ?? Infinity;
-  const bounds = {
-    what,
-    ends: timeoutAfter(limit, what),
-    stallAfterMs: spec.stallAfterMs,
-    graceMs: spec.graceMs,
-  };
+  const { stallAfterMs, graceMs } = spec;
+  const bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
   const call = callBounded(clock, aborter, bounds, (alive) => {
     const id = { key: held.key, index, attempt: number };
     const parts = { aborter, fence, log: NO_LOG, alive };

@@ -143,35 +143,27 @@ export async function runJob<Result>(
 }
 
 /** Everything that an attempt needs, in memory. */
-export interface Bench {
-  readonly clock: SettableClock;
-  readonly coordinator: Coordinator;
-  readonly held: HeldRow;
-  readonly trust: Trust;
-  readonly aborter: Aborter;
-  readonly fence: ClosableFence;
-  readonly trigger: Trigger;
-  readonly report: Report;
-  readonly writes: FencedWrite[];
-  readonly logs: { readonly level: string; readonly message: readonly unknown[] }[];
-  readonly log: AttemptLog;
-  /** What was reported last. */
-  readonly said: { progress: Progress | undefined };
-}
+export type Bench = Awaited<ReturnType<typeof testBench>>;
 
-export async function testBench(handler: TestedJob, options: JobTestOptions): Promise<Bench> {
+export async function testBench(handler: TestedJob, options: JobTestOptions) {
   const { spec, input } = prepare(handler, options);
   const clock = options.clock ?? settableClock(instant(options.scheduledFor) ?? Date.UTC(2026, 0, 1));
   const scheduledFor = instant(options.scheduledFor) ?? clock.now();
   const trust = Trust.withoutLease(clock, { wall: clock.now(), monotonic: clock.monotonic() }, Infinity);
   const writes: FencedWrite[] = [];
   const logs: { level: string; message: readonly unknown[] }[] = [];
-  const said: Bench['said'] = { progress: undefined };
+  const said: { progress: Progress | undefined } = { progress: undefined };
   const row = rowOf(spec, scheduledFor, options);
   const coordinator = await coordinatorOf(clock, spec.name, options.previous);
   const report: Report = {
     event: () => undefined,
     log: (level, ...message) => logs.push({ level, message }),
+  };
+  const log: AttemptLog = {
+    ...NO_LOG,
+    progress: (progress) => {
+      said.progress = progress;
+    },
   };
   const isCalledHere = 'call' in handler || 'orchestrator' in handler;
   const job = { spec, handler: isCalledHere ? UNCALLED : handler, input };
@@ -187,12 +179,7 @@ export async function testBench(handler: TestedJob, options: JobTestOptions): Pr
     writes,
     logs,
     said,
-    log: {
-      ...NO_LOG,
-      progress: (progress) => {
-        said.progress = progress;
-      },
-    },
+    log,
   };
 }
 
@@ -234,12 +221,7 @@ export function callAttempt(bench: Bench, call: (context: JobContext) => unknown
   return runHandler(attempt, call);
 }
 
-/**
- * Waits until the handler ends, which may take real time if it does real work. After an abort, this advances the clock
- * through the grace, because no one else does.
- *
- * @param takeWait how far it moves the clock meanwhile
- */
+/** Moves the clock by `takeWait`, and after an abort through the grace, until the handler ends. */
 export async function finish<T>(
   clock: SettableClock,
   handlerCall: Promise<T>,

@@ -26,17 +26,6 @@ export interface OrchestrationCall {
   readonly input: unknown;
 }
 
-/** An orchestration that a test plays. */
-interface PlayedOrchestration {
-  /** Plays it, as an attempt that starts it and waits for it. */
-  readonly run: (context: JobContext) => Promise<unknown>;
-  /** How far its timers let the clock move: not at all while an activity is at work. */
-  readonly takeWait: () => Millis;
-  readonly activities: readonly OrchestrationCall[];
-  readonly customStatus: () => unknown;
-}
-
-/** The part of Durable's retry options that counts. */
 interface RetryOptions {
   readonly firstRetryIntervalInMilliseconds: number;
   readonly maxNumberOfAttempts: number;
@@ -83,12 +72,8 @@ interface Attempt {
   readonly report: Report;
 }
 
-/** @param functionName the orchestrator's */
-export function playedOrchestration(
-  attempt: Attempt,
-  functionName: string,
-  options: OrchestrationTestOptions,
-): PlayedOrchestration {
+/** An orchestration that a test plays, by the name of its orchestrator. */
+export function playedOrchestration(attempt: Attempt, functionName: string, options: OrchestrationTestOptions) {
   const { orchestrator } = options;
   if (orchestrator === undefined) {
     throw new TypeError('runJob: an orchestration needs the option "orchestrator", its generator function');
@@ -105,7 +90,8 @@ export function playedOrchestration(
     activities: work.calls,
     customStatus: () => customStatus,
     takeWait: work.takeWait,
-    async run({ attempt: number, scheduledFor, runId, fence: { token } }) {
+    /** Plays it, as an attempt that starts it and waits for it. */
+    async run({ attempt: number, scheduledFor, runId, fence: { token } }: JobContext): Promise<unknown> {
       const { name: job } = held.job.spec;
       const due = scheduledFor.toISOString();
       const cronlease: OrchestrationRun = { job, runId, scheduledFor: due, attempt: number, token };
@@ -156,21 +142,13 @@ function guids(): () => string {
 }
 
 /** What an orchestrator waits for, and how. */
-interface Works extends Pick<PlayedOrchestration, 'takeWait'> {
-  readonly calls: readonly OrchestrationCall[];
-  call(name: string, input: unknown): Promise<unknown>;
-  callWithRetry(name: string, retry: RetryOptions, input: unknown): Promise<unknown>;
-  wait(until: EpochMs, cancelled?: AbortSignal): Promise<void>;
-  event(name: string): Promise<unknown>;
-}
-
-function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: OrchestrationTestOptions): Works {
+function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: OrchestrationTestOptions) {
   const calls: OrchestrationCall[] = [];
   const timers = new Set<{ readonly until: EpochMs }>();
   const awaited = new Set<string>();
   let atWork = 0;
 
-  const call: Works['call'] = async (name, input) => {
+  const call = async (name: string, input: unknown): Promise<unknown> => {
     const activity = activities[name];
     if (activity === undefined) throw new Error(`the test has no activity "${name}": add it to "activities"`);
     calls.push({ name, input: copy(input) });
@@ -184,7 +162,7 @@ function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: 
       atWork -= 1;
     }
   };
-  const wait: Works['wait'] = async (until, cancelled) => {
+  const wait = async (until: EpochMs, cancelled?: AbortSignal): Promise<void> => {
     const timer = { until };
     timers.add(timer);
     await sleep(clock, Math.max(0, until - clock.now()), cancelled);
@@ -194,7 +172,7 @@ function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: 
     calls,
     call,
     wait,
-    async callWithRetry(name, retry, input) {
+    async callWithRetry(name: string, retry: RetryOptions, input: unknown): Promise<unknown> {
       for (let attempt = 1; ; attempt += 1) {
         try {
           return await call(name, input);
@@ -205,7 +183,7 @@ function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: 
         }
       }
     },
-    async event(name) {
+    async event(name: string): Promise<unknown> {
       if (name in events) return copy(events[name]);
       awaited.add(name);
       return new Promise((resolve) => {
@@ -213,7 +191,8 @@ function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: 
         aborter.signal.addEventListener('abort', () => resolve('its run is over'), { once: true });
       });
     },
-    takeWait() {
+    /** How far its timers let the clock move: not at all while an activity is at work. */
+    takeWait(): Millis {
       if (atWork > 0) return 0;
       if (timers.size > 0) return Math.max(0, Math.min(...[...timers].map(({ until }) => until)) - clock.now());
       if (awaited.size === 0) return 0;
@@ -222,6 +201,8 @@ function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: 
     },
   };
 }
+
+type Works = ReturnType<typeof worksOf>;
 
 /** The part of `context.df` that makes tasks. */
 function tasksOf(works: Works): object {
@@ -244,14 +225,10 @@ function tasksOf(works: Works): object {
       );
     },
     Task: {
-      all: (given: readonly unknown[]) => {
-        const tasks = given.map((one) => taskOf(one, works));
-        return compound(tasks, () => Promise.all(tasks.map((task) => task.start())));
-      },
-      any: (given: readonly unknown[]) => {
-        const tasks = given.map((one) => taskOf(one, works));
-        return compound(tasks, () => Promise.race(tasks.map(async (task, at) => ended(task, given[at]))));
-      },
+      all: (given: readonly unknown[]) =>
+        compound(given, works, (tasks) => Promise.all(tasks.map((task) => task.start()))),
+      any: (given: readonly unknown[]) =>
+        compound(given, works, (tasks) => Promise.race(tasks.map((task, at) => ended(task, given[at])))),
     },
   };
 }
@@ -276,8 +253,13 @@ function taskOf(value: unknown, { call, callWithRetry }: Works): PlayedTask {
 const [ACTIVITY, ACTIVITY_WITH_RETRY] = [0, 1];
 
 /** The error of durable-functions: an orchestrator that fans out over an empty list must not ask for its tasks. */
-function compound(tasks: readonly PlayedTask[], begin: () => Promise<unknown>): PlayedTask {
-  if (tasks.length > 0) return new PlayedTask(begin);
+function compound(
+  given: readonly unknown[],
+  works: Works,
+  begin: (tasks: readonly PlayedTask[]) => Promise<unknown>,
+): PlayedTask {
+  const tasks = given.map((one) => taskOf(one, works));
+  if (tasks.length > 0) return new PlayedTask(() => begin(tasks));
   throw new Error(
     'When constructing a CompoundTask (such as Task.all() or Task.any()), you must specify at least one Task.',
   );

@@ -1,8 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import path from 'node:path';
-import { type Child, describeExit, type Exit, startChild } from '../../src/local/cluster/child';
+import { type Child, describeExit, type Exit, startChild, type Guard } from '../../src/local/cluster/child';
 import { type ClusterEvent, parseEvent } from '../../src/local/cluster/deployment';
-import type { Guard } from '../../src/local/cluster/guard';
 import type { FromHost, ToHost } from '../../src/local/cluster/messages';
 
 export interface InstanceOptions {

@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
-import { startEtcd } from '../../src/local/servers/etcd';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { storeAt as consulAt, testConsul } from '../support/consul';
 import { storeAt as etcdAt, urlAt as etcdUrl } from '../support/etcd';
 import { has } from '../support/needs';
@@ -36,7 +36,7 @@ const CASES = [
   },
   {
     needs: 'etcd',
-    ...{ name: 'etcd', protocol: etcdProtocol, start: startEtcd },
+    ...{ name: 'etcd', protocol: etcdProtocol, start: () => startStorageServer('etcd') },
     open: (port: number) => etcdAt({ url: etcdUrl(port), container: 'seen' }),
   },
   {

@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Guard } from '../../src/local/cluster/guard';
+import type { Guard } from '../../src/local/cluster/child';
 import { type BackfillSpan, dueTimes, type Evidence, outcomesOf, type Span } from './evidence';
 import { isFilled } from './backfills';
 import { groupsOf, jobsOf } from './jobs';

@@ -4,17 +4,13 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { parseRecordKey } from '../../src/core/key';
 import { type Azurite, startAzurite } from '../../src/local/cluster/azurite';
-import type { Guard } from '../../src/local/cluster/guard';
-import { startConsul } from '../../src/local/servers/consul';
-import { startEtcd } from '../../src/local/servers/etcd';
-import { startPostgres } from '../../src/local/servers/postgres';
-import { startRedis } from '../../src/local/servers/redis';
+import type { Guard } from '../../src/local/cluster/child';
+import { startStorageServer } from '../../src/local/servers/servers';
 import type { StorageServer } from '../../src/local/servers/server';
 import { clientAt as consulAt } from '../support/consul';
 import { clientAt } from '../support/etcd';
 import { consulProtocol } from './consul-protocol';
 import { etcdProtocol } from './etcd-protocol';
-import { startZooKeeper } from '../../src/local/servers/zookeeper';
 import { contentIn } from '../../src/stores/zookeeper/bodies';
 import type { Session } from '../../src/stores/zookeeper/session';
 import { sessionAt } from '../support/zookeeper';
@@ -96,7 +92,7 @@ async function startBlobs(data: string | undefined, guard: Guard): Promise<Stora
 }
 
 async function startDatabase(data: string | undefined, guard: Guard): Promise<Storage> {
-  let server = await startPostgres({ data, guard });
+  let server = await startStorageServer('postgres', { data, guard });
   const query = (sql: string): Promise<readonly Fields[]> => ask(server, sql);
   await query('create schema chaos');
   await query('create table chaos.fenced (blob text primary key, token bigint not null, text text not null)');
@@ -122,7 +118,7 @@ async function startDatabase(data: string | undefined, guard: Guard): Promise<St
       await server.exited;
     },
     async restart() {
-      server = await startPostgres({ data, guard });
+      server = await startStorageServer('postgres', { data, guard });
     },
     async ledger() {
       const rows = await query(`select job, id, metadata from "${CONTAINER}".records`);
@@ -162,7 +158,7 @@ async function oneProcess(
 function startRedisServer(data: string | undefined, guard: Guard): Promise<Storage> {
   return oneProcess(
     redisProtocol,
-    () => startRedis({ data, guard }),
+    () => startStorageServer('redis', { data, guard }),
     async ({ url }) => {
       const client = new Redis(url, { protocol: 2 });
       try {
@@ -187,7 +183,7 @@ function startRedisServer(data: string | undefined, guard: Guard): Promise<Stora
 function startEtcdServer(data: string | undefined, guard: Guard): Promise<Storage> {
   return oneProcess(
     etcdProtocol,
-    () => startEtcd({ data, guard }),
+    () => startStorageServer('etcd', { data, guard }),
     async (server) => {
       const found = await clientAt(server).all(`/${CONTAINER}/records/`);
       return found.map(({ key, value }) => {
@@ -201,7 +197,7 @@ function startEtcdServer(data: string | undefined, guard: Guard): Promise<Storag
 function startConsulServer(data: string | undefined, guard: Guard): Promise<Storage> {
   return oneProcess(
     consulProtocol,
-    () => startConsul({ data, guard }),
+    () => startStorageServer('consul', { data, guard }),
     async ({ url }) => {
       const client = consulAt(url);
       const lines: LedgerLine[] = [];
@@ -218,7 +214,7 @@ function startConsulServer(data: string | undefined, guard: Guard): Promise<Stor
 
 /** The folder of fenced writes is made here, and those of the ledger hold further ones. */
 async function startZooKeeperServer(data: string | undefined, guard: Guard): Promise<Storage> {
-  const start = (): Promise<StorageServer> => startZooKeeper({ data, guard });
+  const start = (): Promise<StorageServer> => startStorageServer('zookeeper', { data, guard });
   const within = async <T>({ url }: StorageServer, use: (session: Session) => Promise<T>): Promise<T> => {
     const session = await sessionAt(url);
     try {

@@ -6,7 +6,7 @@ import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
 import type { LeaseStore } from '../../src/lease/store';
 import type { ClusterEvent } from '../../src/local/cluster/deployment';
-import type { Guard } from '../../src/local/cluster/guard';
+import type { Guard } from '../../src/local/cluster/child';
 import type { Note } from './app/note';
 import type { Answered, Call } from './calls';
 import type { LedgerLine } from './evidence';

@@ -1,5 +1,5 @@
 import { contentIn } from '../../src/stores/zookeeper/bodies';
-import type { Reader } from '../../src/stores/zookeeper/jute';
+import type { Reader } from '../../src/stores/zookeeper/protocol';
 import type { Call } from './calls';
 
 type Metadata = Readonly<Record<string, string>>;

@@ -1,5 +1,4 @@
-import { framesTo, type Reader, readerOf } from '../../src/stores/zookeeper/jute';
-import { multiAnswerIn } from '../../src/stores/zookeeper/protocol';
+import { framesTo, multiAnswerIn, type Reader, readerOf } from '../../src/stores/zookeeper/protocol';
 import type { Call } from './calls';
 import type { Answer, Part, Protocol, Sent } from './protocol';
 import { callOfFrame } from './zookeeper-calls';

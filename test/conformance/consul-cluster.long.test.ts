@@ -1,19 +1,23 @@
 import { describe } from 'vitest';
-import { startConsul } from '../../src/local/servers/consul';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
 import { canStart, clientAt, storeAt } from '../support/consul';
 import { clusterCases } from './cluster-cases';
 
 async function startThree(): Promise<readonly StorageServer[]> {
   const ports = await Promise.all([0, 1, 2].map(async () => ({ gossip: await freePort(), raft: await freePort() })));
-  const joins = ports.map(({ gossip }) => `-retry-join=127.0.0.1:${String(gossip)}`);
+  const joins = ports.map(({ gossip }) => ['retry-join', `127.0.0.1:${String(gossip)}`]);
   return Promise.all(
     ports.map(({ gossip, raft }, index) =>
-      startConsul({
+      startStorageServer('consul', {
         untilReady: false,
-        args: [
-          ...['-bootstrap-expect=3', `-node=s${String(index)}`, '-retry-interval=1s', ...joins],
-          ...[`-serf-lan-port=${String(gossip)}`, `-server-port=${String(raft)}`],
+        settings: [
+          ['bootstrap-expect', '3'],
+          ['node', `s${String(index)}`],
+          ['retry-interval', '1s'],
+          ...joins,
+          ['serf-lan-port', String(gossip)],
+          ['server-port', String(raft)],
         ],
       }),
     ),

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { NoContainerError } from '../../src/stores/client-error';
-import { ConsulError, failure, resultOf } from '../../src/stores/consul/errors';
-import { agentsOf } from '../../src/stores/consul/settings';
+import { ConsulError, FAULTS } from '../../src/stores/consul/agents';
+import { agentsOf } from '../../src/stores/http/url';
 import { transactionIn } from '../../src/stores/consul/wire';
 import { isStoreUrl, openElectionStore, openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
@@ -59,12 +59,12 @@ describe('an error of Consul', () => {
     [new NoContainerError('there is no key'), undefined, 'error', 'container does not exist'],
     [new Error('connect ECONNREFUSED'), undefined, 'noAnswer', 'both use TLS'],
   ])('%s', (error, why, result, remedy) => {
-    const translated = failure(error, 'list jobs at consul://h');
+    const translated = FAULTS.failure(error, 'list jobs at consul://h');
     expect(translated.message).toMatch(/^list jobs at consul:\/\/h: /);
     expect(translated.message).toContain(remedy);
     expect(translated).toBeInstanceOf(why === undefined ? StoreUnavailableError : StoreDeniedError);
     expect(translated instanceof StoreDeniedError ? translated.why : undefined).toBe(why);
-    expect(resultOf(error)).toBe(result);
+    expect(FAULTS.resultOf(error)).toBe(result);
   });
 });
 

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
-import { agentsOf } from '../../src/stores/consul/settings';
+import { agentsOf } from '../../src/stores/http/url';
 import { consul } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
 import { canRun, canStart, type Client, clientAt, storeAt, testConsul } from '../support/consul';
@@ -188,8 +188,13 @@ describe.runIf(canRun('what Consul is asked, and what it answers'))('Consul', ()
 
   describe.runIf(canStart('the rights of a token of Consul'))('a token of the ACL', () => {
     it('needs the rights of docs/reference/stores.md', async () => {
-      const acl = '-hcl=acl { enabled = true default_policy = "deny" tokens { master = "the-first-token" } }';
-      const own = await testConsul({ args: ['-bootstrap-expect=1', acl] });
+      const acl = 'acl { enabled = true default_policy = "deny" tokens { master = "the-first-token" } }';
+      const own = await testConsul({
+        settings: [
+          ['bootstrap-expect', '1'],
+          ['hcl', acl],
+        ],
+      });
       try {
         const admin = clientAt(own.url, 'the-first-token');
         const rules =
@@ -223,8 +228,13 @@ describe.runIf(canRun('what Consul is asked, and what it answers'))('Consul', ()
       const files = path.join(__dirname, '../support/certificate');
       const [cert, key] = [path.join(files, 'localhost.pem'), path.join(files, 'localhost-key.pem')];
       const port = await freePort();
-      const tls = `-hcl=cert_file = "${cert}" key_file = "${key}" ports { https = ${String(port)} }`;
-      const other = await testConsul({ args: ['-bootstrap-expect=1', tls] });
+      const tls = `cert_file = "${cert}" key_file = "${key}" ports { https = ${String(port)} }`;
+      const other = await testConsul({
+        settings: [
+          ['bootstrap-expect', '1'],
+          ['hcl', tls],
+        ],
+      });
       try {
         const url = `consuls://localhost:${String(port)}`;
         await expect(storeAt({ url, container: 'tls' }).prepare()).rejects.toMatchObject({

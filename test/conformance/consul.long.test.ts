@@ -86,8 +86,13 @@ describe.runIf(canStart('the failures of Consul'))('Consul', () => {
         }),
       missing: async () => storeAt({ url: server.url, container: freshName() }),
       async denied() {
-        const acl = '-hcl=acl { enabled = true default_policy = "deny" }';
-        const denying = await testConsul({ args: ['-bootstrap-expect=1', acl] });
+        const acl = 'acl { enabled = true default_policy = "deny" }';
+        const denying = await testConsul({
+          settings: [
+            ['bootstrap-expect', '1'],
+            ['hcl', acl],
+          ],
+        });
         others.push(denying);
         const url = denying.url.replace('//', '//:4c1fe1de-0000-4000-8000-000000000000@');
         return storeAt({ url, container: freshName() });

@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { startEtcd } from '../../src/local/servers/etcd';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
 import { clientAt, storeAt } from '../support/etcd';
 import { clusterCases } from './cluster-cases';
@@ -9,7 +9,7 @@ async function startThree(): Promise<readonly StorageServer[]> {
   const urls = peers.map((port) => `http://127.0.0.1:${String(port)}`);
   return Promise.all(
     urls.map((url, index) =>
-      startEtcd({
+      startStorageServer('etcd', {
         untilReady: false,
         settings: [
           ['name', `m${String(index)}`],

@@ -1,4 +1,4 @@
-import { startEtcd } from '../../src/local/servers/etcd';
+import { startStorageServer } from '../../src/local/servers/servers';
 import type { StorageServer } from '../../src/local/servers/server';
 import { clientAt, storeAt } from '../support/etcd';
 import { linksBetweenMembers } from '../support/links';
@@ -21,7 +21,7 @@ async function startCluster(): Promise<Group> {
   const known = relays.map((relay) => `http://127.0.0.1:${String(relay)}`);
   const members = await Promise.all(
     ports.map((port, index) =>
-      startEtcd({
+      startStorageServer('etcd', {
         untilReady: false,
         settings: [
           ['name', `m${String(index)}`],

@@ -4,9 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { NoContainerError } from '../../src/stores/client-error';
-import { EtcdError, failure, resultOf } from '../../src/stores/etcd/errors';
-import { exchangesWith } from '../../src/stores/etcd/members';
-import { clusterOf } from '../../src/stores/etcd/settings';
+import { EtcdError, exchangesWith, FAULTS } from '../../src/stores/etcd/members';
+import { clusterOf } from '../../src/stores/http/url';
 import { isStoreUrl, openElectionStore, openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
 
@@ -63,12 +62,12 @@ describe('an error of etcd', () => {
     [new NoContainerError('there is no key'), undefined, 'error', 'container does not exist'],
     [new Error('connect ECONNREFUSED'), undefined, 'noAnswer', 'both use TLS'],
   ])('%s', (error, why, result, remedy) => {
-    const translated = failure(error, 'list jobs at etcd://h');
+    const translated = FAULTS.failure(error, 'list jobs at etcd://h');
     expect(translated.message).toMatch(/^list jobs at etcd:\/\/h: /);
     expect(translated.message).toContain(remedy);
     expect(translated).toBeInstanceOf(why === undefined ? StoreUnavailableError : StoreDeniedError);
     expect(translated instanceof StoreDeniedError ? translated.why : undefined).toBe(why);
-    expect(resultOf(error)).toBe(result);
+    expect(FAULTS.resultOf(error)).toBe(result);
   });
 });
 

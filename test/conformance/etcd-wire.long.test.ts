@@ -5,9 +5,9 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ETag } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
-import { startEtcd } from '../../src/local/servers/etcd';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
-import { clusterOf } from '../../src/stores/etcd/settings';
+import { clusterOf } from '../../src/stores/http/url';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { etcd } from '../../src/stores/etcd/store';
 import { systemClock } from '../../src/system-clock';
@@ -28,7 +28,7 @@ let server: StorageServer;
 let client: Client;
 let containers = 0;
 beforeAll(async () => {
-  server = await startEtcd();
+  server = await startStorageServer('etcd');
   client = clientAt(server);
 });
 afterAll(() => server.stop());
@@ -154,7 +154,7 @@ describe('a member that answers absurd times', () => {
 
 describe('a cluster without space', () => {
   it('is named by a trial, and its refusal says what to do', async () => {
-    const full = await startEtcd({ settings: [['quota-backend-bytes', '2000000']] });
+    const full = await startStorageServer('etcd', { settings: [['quota-backend-bytes', '2000000']] });
     try {
       const store = storeAt({ url: full.url, container: 'full' });
       await store.prepare();
@@ -192,7 +192,7 @@ describe('a cluster without space', () => {
 describe('a user of etcd', () => {
   it('needs the rights of docs/reference/stores.md, and signs in again once its token is forgotten', async () => {
     const data = mkdtempSync(path.join(tmpdir(), 'etcd-users-'));
-    const first = await startEtcd({ data });
+    const first = await startStorageServer('etcd', { data });
     const { call } = clientAt(first);
     for (const name of ['root', 'app']) await call('auth/user/add', { name, password: 's3cret' });
     for (const name of ['root', 'app']) await call('auth/role/add', { name });
@@ -214,7 +214,7 @@ describe('a user of etcd', () => {
     await expect(nobody.list()).rejects.toMatchObject({ code: 'StoreDenied', why: 'credentials' });
     // A server forgets all tokens at its end.
     await first.stop('SIGKILL');
-    const second = await startEtcd({ data, port: first.port });
+    const second = await startStorageServer('etcd', { data, port: first.port });
     try {
       await vi.waitFor(async () => expect(await store.renew(JOB, leaseId)).toBe('renewed'), SLOWLY);
     } finally {
@@ -229,7 +229,7 @@ describe('a server of etcd', () => {
     const [cert, key] = [path.join(files, 'localhost.pem'), path.join(files, 'localhost-key.pem')];
     const port = await freePort();
     const at = `https://127.0.0.1:${String(port)}`;
-    const other = await startEtcd({
+    const other = await startStorageServer('etcd', {
       port,
       untilReady: false,
       settings: [
@@ -254,7 +254,7 @@ describe('a server of etcd', () => {
   });
 
   stoppingServerConformance({
-    start: startEtcd,
+    start: (options) => startStorageServer('etcd', options),
     open: (url, container, callTimeoutMs) => storeAt({ url, container, callTimeoutMs }),
   });
 });

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
-import { startEtcd } from '../../src/local/servers/etcd';
+import { startStorageServer } from '../../src/local/servers/servers';
 import type { StorageServer } from '../../src/local/servers/server';
 import { type Client, clientAt, storeAt, urlAt } from '../support/etcd';
 import { writeRowElsewhere } from './elsewhere';
@@ -14,7 +14,7 @@ let server: StorageServer;
 let client: Client;
 let containers = 0;
 beforeAll(async () => {
-  server = await startEtcd();
+  server = await startStorageServer('etcd');
   client = clientAt(server);
 });
 afterAll(() => server.stop());
@@ -60,7 +60,7 @@ remoteStoreConformance('etcd', HTTP_FAILURES, async () => {
   );
   return {
     stopped: async () => {
-      const other = await startEtcd();
+      const other = await startStorageServer('etcd');
       const store = storeAt({ url: other.url, container: freshName() });
       await store.prepare();
       await other.stop();

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseStore } from '../../src/lease/store';
-import { startPostgres } from '../../src/local/servers/postgres';
+import { startStorageServer } from '../../src/local/servers/servers';
 import type { StorageServer } from '../../src/local/servers/server';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
@@ -226,8 +226,11 @@ onPostgres('a server of PostgreSQL', () => {
     async (signal) => {
       const data = mkdtempSync(path.join(tmpdir(), 'pg-files-'));
       chmodSync(data, 0o755);
-      const settings = ['max_connections=50', 'log_min_messages=fatal'];
-      const first = await startPostgres({ data, settings });
+      const settings = [
+        ['max_connections', '50'],
+        ['log_min_messages', 'fatal'],
+      ];
+      const first = await startStorageServer('postgres', { data, settings });
       const store = storeAt({ url: first.url, schema: 'again', callTimeoutMs: 2_000 });
       await store.prepare();
       const ifMatch = await createRow(store);
@@ -236,7 +239,9 @@ onPostgres('a server of PostgreSQL', () => {
       await first.stop(signal);
       await expect(store.list()).rejects.toMatchObject({ code: 'StoreUnavailable' });
       // The processes of a server that was killed hold its memory for a moment.
-      const second = await vi.waitFor(() => startPostgres({ data, settings, port: first.port }), { timeout: 30_000 });
+      const second = await vi.waitFor(() => startStorageServer('postgres', { data, settings, port: first.port }), {
+        timeout: 30_000,
+      });
       try {
         expect(await readRow(store)).toMatchObject({ lease: 'leased', metadata: { token: '7' } });
         expect(await store.renew(JOB, leaseId)).toBe('renewed');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, vi } from 'vitest';
-import { startEtcd } from '../../src/local/servers/etcd';
+import { startStorageServer } from '../../src/local/servers/servers';
 import type { StorageServer } from '../../src/local/servers/server';
 import type { Exchange } from '../../src/stores/etcd/members';
 import type * as Time from '../../src/stores/etcd/time';
@@ -34,7 +34,7 @@ const CONTAINER = 'random';
 let server: StorageServer;
 let client: Client;
 beforeAll(async () => {
-  server = await startEtcd();
+  server = await startStorageServer('etcd');
   client = clientAt(server);
 });
 afterAll(() => server.stop());

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, vi } from 'vitest';
 import type { StorageServer } from '../../src/local/servers/server';
+import type * as Protocol from '../../src/stores/zookeeper/protocol';
 import { NO_VERSION, type Stat } from '../../src/stores/zookeeper/protocol';
 import type { Session } from '../../src/stores/zookeeper/session';
 import { sessionAt, storeAt, testZooKeeper } from '../support/zookeeper';
@@ -16,7 +17,18 @@ const times = vi.hoisted(() => {
 });
 
 /** The adapter reads the leader's time from stats in one place. Here the test's time of that moment takes its place. */
-vi.mock('../../src/stores/zookeeper/now', () => ({ timeOf: ({ writtenMs }: Stat) => times.at(writtenMs) }));
+vi.mock('../../src/stores/zookeeper/protocol', async (load) => {
+  const real = await load<typeof Protocol>();
+  const timed = (stat: Stat): Stat => ({ ...stat, writtenMs: times.at(stat.writtenMs) });
+  return {
+    ...real,
+    statIn: (...args: Parameters<typeof real.statIn>) => timed(real.statIn(...args)),
+    multiAnswerIn(...args: Parameters<typeof real.multiAnswerIn>) {
+      const answer = real.multiAnswerIn(...args);
+      return 'stats' in answer ? { stats: answer.stats.map(timed) } : answer;
+    },
+  };
+});
 
 let server: StorageServer;
 let session: Session & { end(): void };
@@ -48,7 +60,7 @@ async function breakOutside(container: string, job: string, periodMs: number): P
     readonly brokenUntil?: number;
   };
   if (lease.id === undefined) return;
-  const ends = lease.brokenUntil ?? times.at(node.stat.writtenMs) + lease.ms;
+  const ends = lease.brokenUntil ?? node.stat.writtenMs + lease.ms;
   const data = Buffer.from(JSON.stringify({ ...lease, brokenUntil: Math.min(ends, clock.now() + periodMs) }));
   await session.multi([{ kind: 'set', path, data, version: NO_VERSION }]);
 }

@@ -7,7 +7,7 @@ import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseStore } from '../../src/lease/store';
-import { startRedis } from '../../src/local/servers/redis';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
 import { openStore } from '../../src/stores/open';
 import { serverOf } from '../../src/stores/redis/settings';
@@ -274,7 +274,7 @@ onRedis('a server of Redis', () => {
     async (fsync, end) => {
       const data = mkdtempSync(path.join(tmpdir(), 'redis-files-'));
       const settings = [['appendfsync', fsync]] as const;
-      const first = await startRedis({ data, settings });
+      const first = await startStorageServer('redis', { data, settings });
       const store = storeAt({ url: first.url, container: 'again', callTimeoutMs: 2_000 });
       await store.prepare();
       const ifMatch = await createRow(store);
@@ -282,7 +282,7 @@ onRedis('a server of Redis', () => {
       await store.writeRow(JOB, { token: '7' }, { leaseId, ifMatch });
       await first.stop(end);
       await expect(store.list()).rejects.toMatchObject({ code: 'StoreUnavailable' });
-      const second = await startRedis({ data, settings, port: first.port });
+      const second = await startStorageServer('redis', { data, settings, port: first.port });
       try {
         await vi.waitFor(async () => expect(await readRow(store)).toMatchObject({ lease: 'leased' }));
         expect((await readRow(store)).metadata).toEqual({ token: '7' });

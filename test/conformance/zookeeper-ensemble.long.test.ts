@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { StorageServer } from '../../src/local/servers/server';
-import { startZooKeeper } from '../../src/local/servers/zookeeper';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { quietPort } from '../support/quiet-port';
 import { modeOf, storeAt } from '../support/zookeeper';
 import { acquire, createRow, JOB, jobName, newLeaseId, readRow } from './cases/support';
@@ -37,7 +37,7 @@ beforeAll(async () => {
   members = await Promise.all(
     ports.map(async ([port], index) => {
       const data = path.join(folder, String(index));
-      const start = () => startZooKeeper({ data, port, id: index + 1, settings });
+      const start = () => startStorageServer('zookeeper', { data, port, id: index + 1, settings });
       return { start, server: await start() };
     }),
   );

@@ -1,4 +1,4 @@
-import { startZooKeeper } from '../../src/local/servers/zookeeper';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { linksBetweenMembers } from '../support/links';
 import { quietPort } from '../support/quiet-port';
 import { modeOf, storeAt } from '../support/zookeeper';
@@ -38,7 +38,7 @@ async function startEnsemble(): Promise<Group> {
         return [`server.${String(other + 1)}`, `${HOST}:${String(quorum)}:${String(election)}`] as const;
       });
       const settings = [...servers, ['tickTime', '500'], ['initLimit', '40'], ['syncLimit', '10']] as const;
-      return startZooKeeper({ port: client, id: index + 1, settings });
+      return startStorageServer('zookeeper', { port: client, id: index + 1, settings });
     }),
   );
   links.runs(members.map(({ pid }) => pid));

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseStore } from '../../src/lease/store';
 import type { StorageServer } from '../../src/local/servers/server';
-import { startZooKeeper } from '../../src/local/servers/zookeeper';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { checkStorage } from '../../src/operator/doctor/storage';
-import { ensembleOf } from '../../src/stores/zookeeper/settings';
+import { ensembleOf } from '../../src/stores/http/url';
 import { zooKeeper } from '../../src/stores/zookeeper/store';
 import { systemClock } from '../../src/system-clock';
 import { keepOf } from '../support/keep';
@@ -324,7 +324,7 @@ describe('a user of ZooKeeper', () => {
 
 describe('a server of ZooKeeper', () => {
   stoppingServerConformance({
-    start: startZooKeeper,
+    start: (options) => startStorageServer('zookeeper', options),
     open: (url, container, callTimeoutMs) => storeAt({ url, container, callTimeoutMs }),
   });
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
-import { type LogEntry, storeEntries } from '../../src/core/log-entry';
+import { type LogEntry, storeEntries, createLogBuffer, ITEM_LOG, lineOf } from '../../src/core/log-entry';
 import { recordKey } from '../../src/core/key';
-import { createLogBuffer, ITEM_LOG, lineOf } from '../../src/core/log-buffer';
 import { finalRecord, storeRecord } from '../../src/core/record';
 import { redactNothing } from '../../src/core/redact';
 import { encodeRow } from '../../src/core/row';

@@ -19,7 +19,7 @@ import { recordKey } from '../../src/core/key';
 import { encodePresence, jobsHash } from '../../src/core/presence';
 import { type LedgerRecord, parseRecord } from '../../src/core/record';
 import { type Row, decodeRow, encodeRow, newRow } from '../../src/core/row';
-import { decodeElectionRow, encodeElectionRow, newElectionRow } from '../../src/election/campaign';
+import { decodeElectionRow, encodeElectionRow } from '../../src/election/campaign';
 import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobElections, azureBlobStore } from '../../src/stores/azure-blob/store';
@@ -211,7 +211,7 @@ describe('recover', () => {
     expect(first.stderr).toContain('these deployments ticked recently: east at');
     await at.store.release('second' as JobName, leaseId);
     const elections = azureBlobElections(at.container, systemClock);
-    await elections.createRow('board' as JobName, encodeElectionRow(newElectionRow(5 as Token)));
+    await elections.createRow('board' as JobName, encodeElectionRow({ token: 5 as Token }));
     const again = await folder.json<object>(at.run('recover', '--after-failover', '--apply', '--fail', '--json'));
     expect(again).toMatchObject({
       jobs: [
@@ -222,7 +222,7 @@ describe('recover', () => {
     });
     expect(await ledger(at, 'old-job')).toMatchObject([{ outcome: 'failed', reason: 'failedOver' }]);
     const board = await elections.readRow('board' as JobName);
-    expect(decodeElectionRow(board?.metadata ?? {})).toEqual(newElectionRow(1_000_005 as Token));
+    expect(decodeElectionRow(board?.metadata ?? {})).toEqual({ token: 1_000_005 as Token });
     const held = { leaseId: randomUUID() as LeaseId, leaseMs: 60_000 };
     await elections.acquire('board' as JobName, { ...held, ifMatch: board?.etag ?? ('' as ETag) });
     const refused = await at.run('recover', '--after-failover', '--apply');

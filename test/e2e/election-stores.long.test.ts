@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startConsul } from '../../src/local/servers/consul';
-import { startEtcd } from '../../src/local/servers/etcd';
+import { startStorageServer } from '../../src/local/servers/servers';
 import type { StorageServer } from '../../src/local/servers/server';
 import { canStart } from '../support/consul';
 import { testPostgres } from '../support/postgres';
@@ -11,9 +10,9 @@ import { testZooKeeper } from '../support/zookeeper';
 
 const STORES: Readonly<Record<string, () => Promise<StorageServer>>> = {
   Redis: testRedis,
-  etcd: startEtcd,
+  etcd: () => startStorageServer('etcd'),
   ZooKeeper: testZooKeeper,
-  ...(canStart('elections on Consul') && { Consul: startConsul }),
+  ...(canStart('elections on Consul') && { Consul: () => startStorageServer('consul') }),
 };
 
 interface Note {

@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import { listerOfAll } from '../../src/stores/azure-blob/list-all';
-import { listRanges } from '../../src/stores/azure-blob/list-ranges';
-import { type NameRange, planRanges } from '../../src/stores/azure-blob/ranges';
+import { listerOfAll, listRanges, type NameRange, planRanges } from '../../src/stores/azure-blob/list-all';
 import { listedService } from '../support/listed-service';
 
 /** Names of jobs, some of which begin like others, and names that cronlease never writes. */

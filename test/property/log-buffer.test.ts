@@ -1,16 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  type LogBuffer,
+  type LogEntry,
+  type LogLine,
   ATTEMPT_LOG,
   ITEM_LOG,
   LINE_CHARACTERS,
-  type LogBuffer,
   NOTE_CHARACTERS,
   createLogBuffer,
   lineOf,
   linesOf,
-} from '../../src/core/log-buffer';
-import { type LogEntry, type LogLine, parseEntries, storeEntries } from '../../src/core/log-entry';
+  parseEntries,
+  storeEntries,
+} from '../../src/core/log-entry';
 import { MASK, mask, OVERLAP, redactNothing } from '../../src/core/redact';
 
 const SPEAKER = { attempt: 2 };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { plainPath } from '../../src/core/plain-path';
+import { plainPath } from '../../src/core/http-request';
 
 const BELOW = '/api/manage/';
 const piece = fc.constantFrom(

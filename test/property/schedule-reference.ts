@@ -1,4 +1,4 @@
-import type { DstPolicy } from '../../src/core/schedule/source';
+import type { DstPolicy } from '../../src/core/schedule/compile';
 
 /**
  * What schedules mean, the slow way: a table of what a zone's clock shows at each step of a stretch of time, asked

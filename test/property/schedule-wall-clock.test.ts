@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Timetable } from '../../src/core/job';
-import { compileSchedule } from '../../src/core/schedule/compile';
+import { compileSchedule, type DstPolicy } from '../../src/core/schedule/compile';
 import { parseSchedule } from '../../src/core/schedule/parse';
-import type { DstPolicy } from '../../src/core/schedule/source';
 import { zoneOf } from '../../src/core/schedule/zone';
 import { dueTimes, wallClock, wallReader, type PlainCron, type WallClock } from './schedule-reference';
 import { runs, shareOf } from '../support/runs';

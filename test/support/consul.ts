@@ -1,9 +1,9 @@
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import { type ConsulOptions, startConsul } from '../../src/local/servers/consul';
-import type { StorageServer } from '../../src/local/servers/server';
-import { agentsOf } from '../../src/stores/consul/settings';
+import { startStorageServer } from '../../src/local/servers/servers';
+import type { StorageServer, StorageServerOptions } from '../../src/local/servers/server';
+import { agentsOf } from '../../src/stores/http/url';
 import { consul } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
 import { has } from './needs';
@@ -33,8 +33,8 @@ export function canStart(what: string): boolean {
 }
 
 /** The agent that runs, or one of the tests' own. */
-export async function testConsul(options?: ConsulOptions): Promise<StorageServer> {
-  if (RUNNING === undefined || options !== undefined) return startConsul(options);
+export async function testConsul(options?: StorageServerOptions): Promise<StorageServer> {
+  if (RUNNING === undefined || options !== undefined) return startStorageServer('consul', options);
   const { hostname, port } = new URL(RUNNING.includes('://') ? RUNNING : `http://${RUNNING}`);
   const at = Number(port === '' ? 8500 : port);
   return {

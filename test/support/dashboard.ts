@@ -10,7 +10,7 @@ import { buildDashboard } from '../../scripts/dashboard.mjs';
 import type { ShownEnvironment } from '../../src/manage/environment';
 import { accessWithKeys, keyOfRole } from './manage';
 import { encodePresence } from '../../src/core/presence';
-import type { Role } from '../../src/manage/roles';
+import type { Role } from '../../src/manage/rights';
 import { coordinatorsOf } from './coordinators';
 import { type RivalTicks, type SimulationOptions, rivalTicks } from './rival-ticks';
 

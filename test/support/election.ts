@@ -1,10 +1,9 @@
 import type { JobName } from '../../src/core/brand';
 import { type Clock, sleep } from '../../src/core/clock';
 import { decodeElectionRow, type ElectionRow } from '../../src/election/campaign';
-import type { ElectionEvent } from '../../src/election/candidate';
-import { type Elector, createElector } from '../../src/election/elector';
-import type { Leadership } from '../../src/election/leadership';
+import { type ElectionEvent, Elector } from '../../src/election/elector';
 import {
+  type Leadership,
   type CampaignOptions,
   type ElectionSettings,
   type LeaderElectionOptions,
@@ -75,7 +74,7 @@ export function electionWorld(options: { latencyMs?: number; random?: () => numb
           return `${String(ids).padStart(8, '0')}-0000-4000-8000-000000000000`;
         },
       };
-      const elector = createElector(settingsOf(id, terms, changes), world, (event) => void events.push(event));
+      const elector = new Elector(settingsOf(id, terms, changes), world, (event) => void events.push(event));
       const candidate: Candidate = {
         elector,
         events,

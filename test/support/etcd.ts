@@ -2,7 +2,7 @@ import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
 import type { StorageServer } from '../../src/local/servers/server';
-import { clusterOf } from '../../src/stores/etcd/settings';
+import { clusterOf } from '../../src/stores/http/url';
 import { etcd } from '../../src/stores/etcd/store';
 import { systemClock } from '../../src/system-clock';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { ROLES, type Role } from '../../src/manage/roles';
+import { ROLES, type Role } from '../../src/manage/rights';
 import { openApiDocument } from '../../src/manage/openapi';
 import { ROUTES } from '../../src/manage/routes';
 import type { Sent } from './manage';

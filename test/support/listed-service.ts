@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../src/core/brand';
 import type { ControlStore } from '../../src/lease/store';
 import { quoted } from '../../src/stores/azure-blob/layout';
-import { blobOf, type ListedBlob } from '../../src/stores/azure-blob/listed-blob';
+import { blobOf, type ListedBlob } from '../../src/stores/azure-blob/listing-xml';
 import type { AskPage } from '../../src/stores/azure-blob/listing';
 
 /** Lists blobs as the service does: in order of name, from a name or a marker on, on pages that may be short or empty. */

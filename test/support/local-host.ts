@@ -2,13 +2,21 @@ import type * as Functions from '@azure/functions';
 import type * as Durable from 'durable-functions';
 import { createRequire } from 'node:module';
 import type { Action } from '../../src/local/durable/actions';
-import { toJson } from '../../src/local/durable/activities';
+import { type HubOptions, toJson } from '../../src/local/durable/hub-state';
 import { createHub, type Hub } from '../../src/local/durable/hub';
-import { NO_FILES } from '../../src/local/durable/hub-files';
-import type { HubOptions } from '../../src/local/durable/hub-state';
+import type { HubFiles } from '../../src/local/durable/hub-files';
 import { type AppRegistry, createRegistry, installCoreApi, type LogLine } from '../../src/local/host/core-api';
 import { checkFunctions } from '../../src/local/host/functions';
 import { createInvoke } from '../../src/local/host/invoke';
+
+/** For a hub that ends with its process. */
+export const NO_FILES: HubFiles = {
+  save: () => undefined,
+  remove: () => undefined,
+  load: () => [],
+  saveEntity: () => undefined,
+  loadEntities: () => [],
+};
 
 /** The real packages, loaded as an app loads them: after the host has answered for the Functions worker. */
 export interface RealPackages {
@@ -54,8 +62,8 @@ export function loadRealPackages(): RealPackages {
       const { hosted } = checkFunctions(registry.functions.values(), { routePrefix: 'api', strict: true });
       const fn = hosted.find((one) => one.name === name);
       if (fn === undefined) throw new Error(`no function ${name}`);
-      const invoke = createInvoke({
-        ...{ registry, sink: (line: LogLine) => void log.push(line), clientInput: () => ({}), timeoutMs: undefined },
+      const { invoke } = createInvoke({
+        ...{ registry, sink: (line: LogLine) => void log.push(line), clientInput: {}, timeoutMs: undefined },
         onTimeout: (message) => errors.push(message),
       });
       const { returnValue } = await invoke(fn, { trigger: { string: payload } });
@@ -64,17 +72,15 @@ export function loadRealPackages(): RealPackages {
     hub({ maxConcurrentActivities = 10, handOverDelayMs, files = NO_FILES, visibility = VISIBILITY, timeoutMs } = {}) {
       const { hosted: functions } = checkFunctions(registry.functions.values(), { routePrefix: 'api', strict: true });
       return createHub({
-        orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
-        activities: functions.filter((fn) => fn.kind === 'activity'),
-        entities: functions.filter((fn) => fn.kind === 'entity'),
+        functions,
         maxConcurrentActivities,
         handOverDelayMs,
         files,
         visibility,
-        invoke: createInvoke({
+        ...createInvoke({
           registry,
           sink: (line) => log.push(line),
-          clientInput: () => ({}),
+          clientInput: {},
           timeoutMs,
           onTimeout: (message) => errors.push(message),
         }),

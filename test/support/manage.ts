@@ -4,7 +4,7 @@ import type { JobSpec } from '../../src/core/job';
 import type { AccessSettings } from '../../src/manage/access';
 import type { Desk } from '../../src/manage/desk';
 import { readKeys } from '../../src/manage/keys';
-import { type Role, ROLES } from '../../src/manage/roles';
+import { type Role, ROLES } from '../../src/manage/rights';
 import { type ManageAnswer, type ManageRequest, createManage } from '../../src/manage/serve';
 import type { LeaseStore } from '../../src/lease/store';
 import { rivalTicks, type RivalTicks, type SimulationOptions } from './rival-ticks';

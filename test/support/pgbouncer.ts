@@ -1,7 +1,7 @@
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { serverUser } from '../../src/local/servers/postgres';
+import { serverUser } from '../../src/local/servers/servers';
 import { findProgram, freePort, startServer, type StorageServer } from '../../src/local/servers/server';
 
 /** Fewer than the clients that the tests open: they must share the server's connections. */

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { serverUser, startPostgres } from '../../src/local/servers/postgres';
+import { serverUser, startStorageServer } from '../../src/local/servers/servers';
 import { findProgram, type StorageServer } from '../../src/local/servers/server';
 
 /** A standby that follows the server, with the files of a base backup. It has all that was committed before. */
@@ -15,8 +15,12 @@ export async function startStandby(primary: StorageServer): Promise<StorageServe
   if (user !== undefined) chownSync(data, user.uid, user.gid);
   const args = ['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'postgres', '-D', path.join(data, 'postgres')];
   execFileSync(program, [...args, '-R', '-c', 'fast', '-X', 'stream'], { ...user, cwd: data, stdio: 'pipe' });
-  const settings = ['fsync=off', 'max_connections=300', 'log_min_messages=fatal'];
-  const standby = await startPostgres({ data, settings });
+  const settings = [
+    ['fsync', 'off'],
+    ['max_connections', '300'],
+    ['log_min_messages', 'fatal'],
+  ];
+  const standby = await startStorageServer('postgres', { data, settings });
   return {
     ...standby,
     async stop(signal) {

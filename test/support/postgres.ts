@@ -1,15 +1,21 @@
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import { startPostgres } from '../../src/local/servers/postgres';
+import { startStorageServer } from '../../src/local/servers/servers';
 import type { StorageServer } from '../../src/local/servers/server';
 import { databaseOf } from '../../src/stores/postgres/settings';
 import { postgres } from '../../src/stores/postgres/store';
 import { systemClock } from '../../src/system-clock';
 
 /** A server for one test file. It forgets what a crash of the machine would lose, which is not a test's subject. */
-export function testPostgres(...settings: readonly string[]): Promise<StorageServer> {
-  return startPostgres({ settings: ['fsync=off', 'max_connections=300', 'log_min_messages=fatal', ...settings] });
+export function testPostgres(): Promise<StorageServer> {
+  return startStorageServer('postgres', {
+    settings: [
+      ['fsync', 'off'],
+      ['max_connections', '300'],
+      ['log_min_messages', 'fatal'],
+    ],
+  });
 }
 
 export interface StoreAt {

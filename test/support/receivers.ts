@@ -1,7 +1,7 @@
 import type { Coordinator } from '../../src/coordinator/coordinator';
 import type { Outlet } from '../../src/coordinator/outlet';
-import { PostError, type Posted } from '../../src/notices/post';
-import type { Receiver } from '../../src/notices/receiver';
+import { PostError, type Posted } from '../../src/notices/request';
+import type { Receiver } from '../../src/notices/formats';
 import { createSender } from '../../src/notices/sender';
 
 /** A message that has come to a receiver. */

@@ -2,15 +2,15 @@ import { Redis as Client } from 'ioredis';
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import { type RedisOptions, startRedis } from '../../src/local/servers/redis';
-import type { StorageServer } from '../../src/local/servers/server';
+import { startStorageServer } from '../../src/local/servers/servers';
+import type { StorageServer, StorageServerOptions } from '../../src/local/servers/server';
 import { serverOf } from '../../src/stores/redis/settings';
 import { redis } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
 
 /** A server for one test file. It writes no files, which are not the subject of a test unless it says so. */
-export function testRedis(...settings: NonNullable<RedisOptions['settings']>): Promise<StorageServer> {
-  return startRedis({ settings: [['appendonly', 'no'], ...settings] });
+export function testRedis(...settings: NonNullable<StorageServerOptions['settings']>): Promise<StorageServer> {
+  return startStorageServer('redis', { settings: [['appendonly', 'no'], ...settings] });
 }
 
 export interface StoreAt {

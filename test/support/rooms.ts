@@ -55,7 +55,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'dashboard/files',
     'notices',
     'call',
-    'import/ncrontab-fields',
+    'import/cron-field',
     'stores/open',
     'stores/limits',
     'system-clock',
@@ -64,7 +64,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // The composition root of function apps, without the host.
   runner: ['core', 'handler', 'coordinator', 'functions', 'telemetry/feed', 'system-clock'],
   import: ['core', 'config'],
-  local: ['core', 'import/ncrontab-fields', 'system-clock'],
+  local: ['core', 'import/cron-field', 'system-clock'],
   cli: [
     'core',
     'lease',

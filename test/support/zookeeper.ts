@@ -2,16 +2,16 @@ import net from 'node:net';
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import type { StorageServer } from '../../src/local/servers/server';
-import { startZooKeeper, type ZooKeeperOptions } from '../../src/local/servers/zookeeper';
+import type { StorageServer, StorageServerOptions } from '../../src/local/servers/server';
+import { startStorageServer } from '../../src/local/servers/servers';
 import { openLine, type Session } from '../../src/stores/zookeeper/session';
-import { ensembleOf } from '../../src/stores/zookeeper/settings';
+import { ensembleOf } from '../../src/stores/http/url';
 import { zooKeeper } from '../../src/stores/zookeeper/store';
 import { systemClock } from '../../src/system-clock';
 
 /** A server for one test file. It does not wait for its disk, which is not a test's subject unless it says so. */
-export function testZooKeeper(...settings: NonNullable<ZooKeeperOptions['settings']>): Promise<StorageServer> {
-  return startZooKeeper({ settings: [['forceSync', 'no'], ...settings] });
+export function testZooKeeper(...settings: NonNullable<StorageServerOptions['settings']>): Promise<StorageServer> {
+  return startStorageServer('zookeeper', { settings: [['forceSync', 'no'], ...settings] });
 }
 
 export interface StoreAt {
@@ -28,7 +28,7 @@ export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): L
 /** A session of the tests' own. */
 export async function sessionAt(url: string): Promise<Session & { end(): void; readonly ended: Promise<void> }> {
   const ensemble = ensembleOf(url);
-  const [address] = ensemble.servers;
+  const [address] = ensemble.members;
   if (address === undefined) throw new Error('no server');
   const line = openLine(ensemble, address);
   await line.ready;

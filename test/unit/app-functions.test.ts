@@ -10,7 +10,7 @@ const orchestrator: OrchestrationHandler = function* (context) {
 
 it('knows which functions an app has once its code is loaded, and leaves none of its own', async () => {
   durable.app.orchestration('early', orchestrator);
-  const { appFunctions } = await import('../../src/functions/app-functions.js');
+  const { appFunctions } = await import('../../src/functions/hub.js');
   const hasFunction = appFunctions(['early', 'late', 'missing']);
   durable.app.orchestration('late', orchestrator);
   expect(hasFunction('missing')).toBe(true);

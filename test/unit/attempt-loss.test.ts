@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Clock, sleep } from '../../src/core/clock';
 import type { JobName, LeaseId } from '../../src/core/brand';
-import { storeLoss, readLoss } from '../../src/core/attempt-loss';
+import { storeLoss, readLoss } from '../../src/core/past-attempt';
 import { endNotice } from '../../src/core/notice';
 import { keepAlive } from '../../src/lease/keep-alive';
 import { moment, Trust } from '../../src/lease/trust';

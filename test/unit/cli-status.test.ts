@@ -6,7 +6,7 @@ import { type Sight, type Watched, openScreen, watch } from '../../src/cli/show/
 import { type StatusView, statusLines } from '../../src/cli/show/status-text';
 import { timesOf } from '../../src/cli/time';
 import { StoreUnavailableError } from '../../src/lease/store';
-import type { DeploymentStatus } from '../../src/manage/schema/deployments';
+import type { DeploymentStatus } from '../../src/manage/schema/about';
 import type { JobStatus, Overview } from '../../src/manage/schema/jobs';
 import { needsAttention } from '../../src/core/shown-state';
 import { worstFirst } from '../../src/operator/views/overview';

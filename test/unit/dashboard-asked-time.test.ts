@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { dueAtOf, inProgressFrom, timeAt } from '../../src/dashboard/data/asked-time';
-import type { OneRun, RunSummary } from '../../src/dashboard/data/model';
+import { dueAtOf, inProgressFrom, timeAt } from '../../src/dashboard/data/marks';
+import type { OneRun, RunSummary } from '../../src/client/types';
 
 const T0 = Date.UTC(2026, 0, 1, 12);
 const MINUTE = 60_000;
@@ -40,14 +40,14 @@ describe('the picture of runs over time', () => {
   it('draws no back-filled run from its due time on, and no click in between means it', () => {
     const filled: RunSummary = { ...run(60, { late: 400 }), trigger: 'backfill', latenessMs: null };
     expect(dueAtOf(filled)).toBe(T0 + 460 * MINUTE);
-    const asked = (x: number): string => timeAt(x, SCALE, { runs: [filled], due: [], now: T0 + 500 * MINUTE });
+    const asked = (x: number): string => timeAt(SCALE, x, [filled], [], T0 + 500 * MINUTE);
     expect([200, 460].map(asked)).toEqual([at(200), at(60)]);
   });
 
   it('means by a click on a run, or on a due time to come, its due time', () => {
     const runs = [run(60, { spread: 20 }), run(120, { spread: 20, late: 5 })];
     const due = [{ scheduledFor: at(180), startsAt: at(200) }];
-    const asked = (x: number): string => timeAt(x, SCALE, { runs, due, now: T0 + 170 * MINUTE });
+    const asked = (x: number): string => timeAt(SCALE, x, runs, due, T0 + 170 * MINUTE);
     expect([80, 82, 83].map(asked)).toEqual([at(60), at(60), at(60)]);
     expect([141, 147].map(asked)).toEqual([at(120), at(120)]);
     expect(asked(198)).toBe(at(180));

@@ -10,7 +10,7 @@ let part: Part;
 
 beforeAll(async () => {
   vi.stubGlobal('location', { search: '', hash: '' });
-  part = (await import(/* @vite-ignore */ path.join(__dirname, '../../src/dashboard/parts/due-times.tsx'))) as Part;
+  part = (await import(/* @vite-ignore */ path.join(__dirname, '../../src/dashboard/parts/job-settings.tsx'))) as Part;
 });
 
 afterAll(() => vi.unstubAllGlobals());

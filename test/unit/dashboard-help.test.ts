@@ -16,7 +16,7 @@ describe('the help of the dashboard', () => {
   it('explains each outcome, reason, state and error', () => {
     const problems = ['manage/problem.ts', 'manage/access.ts', 'manage/serve.ts', 'dashboard/data/api.ts'].flatMap(
       (file) =>
-        [...read(`src/${file}`).matchAll(/code: '(\w+)'|^ {2}([A-Z]\w+): \[/gm)].map(
+        [...read(`src/${file}`).matchAll(/(?:code: |RequestError\(\d+, )'(\w+)'|^ {2}([A-Z]\w+): \[/gm)].map(
           ([, first, second]) => first ?? second ?? '',
         ),
     );
@@ -59,7 +59,7 @@ describe('the help of the dashboard', () => {
 });
 
 it('the settings in words promise no take-over by the lease alone, because a tick must see its end', () => {
-  const source = read('src/dashboard/data/settings-words.tsx');
+  const source = read('src/dashboard/parts/job-settings.tsx');
   expect(source).toMatch(/If its holder dies, its lease of .* expires, and the next tick .* takes the run over\./);
   expect(source).not.toMatch(/at the latest/);
 });

@@ -8,8 +8,6 @@ interface Time {
   dayOf(at: number, zone: string): string;
   offsetAt(at: number, zone: string): number;
   exactly(ms: number): string;
-}
-interface Scales {
   ticksOf(
     scale: { readonly from: number; readonly until: number; readonly width: number },
     zone: string,
@@ -18,14 +16,10 @@ interface Scales {
 }
 
 let time: Time;
-let scales: Scales;
 
 beforeAll(async () => {
   vi.stubGlobal('location', { search: '', hash: '' });
-  const load = (name: string): Promise<unknown> =>
-    import(/* @vite-ignore */ path.join(__dirname, `../../src/dashboard/data/${name}.ts`));
-  time = (await load('time')) as Time;
-  scales = (await load('scale')) as Scales;
+  time = (await import(/* @vite-ignore */ path.join(__dirname, '../../src/dashboard/data/time.ts'))) as Time;
 });
 
 afterAll(() => vi.unstubAllGlobals());
@@ -72,7 +66,7 @@ describe('the labels below a picture', () => {
   const HOUR = 3_600_000;
   const labels = (from: string, hours: number, zone: string, width: number): readonly string[] => {
     const at = Date.parse(from);
-    return scales.ticksOf({ from: at, until: at + hours * HOUR, width }, zone, 90).map(({ label }) => label);
+    return time.ticksOf({ from: at, until: at + hours * HOUR, width }, zone, 90).map(({ label }) => label);
   };
 
   it('are round times of the zone, also after its clocks have changed', () => {
@@ -99,7 +93,7 @@ it.each([
 
 it('the settings of a job are shown with all their units', async () => {
   const { SettingsInWords } = (await import(
-    /* @vite-ignore */ path.join(__dirname, '../../src/dashboard/data/settings-words.tsx')
+    /* @vite-ignore */ path.join(__dirname, '../../src/dashboard/parts/job-settings.tsx')
   )) as { SettingsInWords(props: object): unknown };
   const settings = {
     ...{ kind: 'timed', handler: 'a', call: null, catchUp: 'latest', catchUpWindowMs: 3_630_000, overlap: 'skip' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type TimelineJob, atOnce, listedUntil, marksOf } from '../../src/dashboard/data/timeline-marks';
+import { type TimelineJob, atOnce, listedUntil, marksOf } from '../../src/dashboard/data/marks';
 
 const T0 = Date.UTC(2026, 0, 1, 12);
 const MINUTE = 60_000;
@@ -77,7 +77,7 @@ describe('the marks of a job', () => {
       [30 * MINUTE, 31 * MINUTE, 1],
     ]);
     const merged = marksOf(job({ planned, medianMs: MINUTE }), T0, 5 * MINUTE).planned;
-    expect(merged).toMatchObject([{ count: 2, first: T0 + 5 * MINUTE, last: T0 + 10 * MINUTE }, { count: 1 }]);
+    expect(merged).toMatchObject([{ count: 2, from: T0 + 5 * MINUTE, last: T0 + 10 * MINUTE }, { count: 1 }]);
   });
 
   it('mark where a planned run, or the one in progress, reaches the next due time', () => {
@@ -91,7 +91,7 @@ describe('the marks of a job', () => {
       ...{ startedAt: at(-5), retryAt: null, holder: 'd1' },
     };
     const { current, overlaps } = marksOf(job({ currentRun, planned: [at(5)], medianMs: 12 * MINUTE }), T0, 0);
-    expect(current).toEqual({ from: T0 - 5 * MINUTE, until: T0, expected: T0 + 7 * MINUTE });
+    expect(current).toEqual({ from: T0 - 5 * MINUTE, expected: T0 + 7 * MINUTE });
     expect(overlaps).toEqual([{ from: T0 + 5 * MINUTE, until: T0 + 7 * MINUTE }]);
   });
 

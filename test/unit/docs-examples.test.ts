@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { isObject } from '../../src/core/metadata';
 import { noticeSettings } from '../../src/functions/notice-settings';
-import { keyOf, signatureHeaders } from '../../src/notices/signature';
+import { keyOf, signatureHeaders } from '../../src/notices/try';
 import { type Example, docExamples } from '../support/doc-examples';
 
 const examples = docExamples();

@@ -39,7 +39,7 @@ const SILENT = of('core/fan-out', 'SILENT_AFTER_MS');
 const RESULT = of('coordinator/attempt/call-handler', 'RESULT_LIMIT');
 const FLUSH = of('coordinator/attempt/attempt-log', 'FLUSH_AFTER_MS');
 const FAN_OUT = 'src/handler/define-fan-out.ts';
-const KEYS = 'manage/wrong-keys';
+const KEYS = 'manage/limits';
 /** The smallest instance that the template allows. */
 const SMALL = Number(/instanceMemoryMB (\d+)/.exec(read('infra/main.bicep'))?.[1]) * 1024 * 1024;
 const COSTS = byHand('the test of costs computes it');
@@ -179,7 +179,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['the next 24 hours', 24 * 3_600 * SECOND],
     ['filled within 2 s', of('coordinator/groups', 'READ_AGAIN_MS.most')],
     ['for up to 20 s', CHECK_TRUSTS],
-    ['the last 128 KB', of('core/log-buffer', 'ATTEMPT_LOG.bytes')],
+    ['the last 128 KB', of('core/log-entry', 'ATTEMPT_LOG.bytes')],
     ['up to 16 KB and ends within 2 s', of('coordinator/attempt/attempt-log', 'RECORD_BYTES'), FLUSH],
     ['one every 2 s', FLUSH],
   ],

@@ -5,8 +5,7 @@ import { UsageError } from '../../src/cli/cli-error';
 import { openStore } from '../../src/cli/storage';
 import type { Trial } from '../../src/lease/trial';
 import { checkStorage } from '../../src/operator/doctor/storage';
-import { callerIn } from '../../src/stores/azure-blob/caller';
-import { callerOf, connectContainer } from '../../src/stores/azure-blob/connection';
+import { callerIn, callerOf, connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobTrial } from '../../src/stores/azure-blob/trial';
 import { systemClock } from '../../src/system-clock';
 

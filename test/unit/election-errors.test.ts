@@ -4,7 +4,7 @@ import { LeaderElection } from '../../src/election/election';
 import { memoryService } from '../../src/stores/memory/store';
 import { systemClock } from '../../src/system-clock';
 
-vi.mock('../../src/election/place', async (original) => ({
+vi.mock('../../src/election/options', async (original) => ({
   ...(await original<object>()),
   openRows: () => memoryService(systemClock).open(),
 }));

@@ -193,11 +193,11 @@ describe('docs/how-to/leader-election.md', () => {
       const [, content = ''] = new RegExp(`export ${head}\\s(.*?)\n(?:}|    };)\n`, 's').exec(read(file)) ?? [];
       return [...content.matchAll(/readonly (\w+)\??:/g)].map(([, name]) => name);
     };
-    const place = membersOf('src/election/place.ts', 'type ElectionPlace =');
+    const place = membersOf('src/election/options.ts', 'type ElectionPlace =');
     const members = new Set([...place, ...membersOf('src/election/options.ts', 'interface CampaignOptions')]);
     expect(members.size).toBeGreaterThan(10);
     for (const member of members) expect(section('Options')).toContain(`\`${member ?? ''}\``);
-    const reasons = /export type TermEnd =(.*?);/s.exec(read('src/election/leadership.ts'))?.[1] ?? '';
+    const reasons = /export type TermEnd =(.*?);/s.exec(read('src/election/options.ts'))?.[1] ?? '';
     const listed = [...section('A term').matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name);
     expect(listed).toEqual([...reasons.matchAll(/'(\w+)'/g)].map(([, name]) => name));
   });

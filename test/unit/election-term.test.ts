@@ -2,9 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { marginOf } from '../../src/core/job';
-import { claim, decodeElectionRow, encodeElectionRow, newElectionRow } from '../../src/election/campaign';
-import type { Leadership } from '../../src/election/leadership';
-import { checkOptions } from '../../src/election/options';
+import { claim, decodeElectionRow, encodeElectionRow } from '../../src/election/campaign';
+import { type Leadership, checkOptions } from '../../src/election/options';
 import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
@@ -18,7 +17,7 @@ describe("a leader's first trust", () => {
   it('counts from when its acquisition was sent, and not from its answer', async () => {
     const clock = settableClock();
     const store = memoryService(clock).open();
-    await store.createRow(NAME, encodeElectionRow(newElectionRow(0 as Token)));
+    await store.createRow(NAME, encodeElectionRow({ token: 0 as Token }));
     const seen = await store.readRow(NAME);
     if (seen === undefined) throw new Error('no row');
     const slow: RowStore = {

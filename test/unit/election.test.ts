@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
-import { createScout, encodeElectionRow, newElectionRow } from '../../src/election/campaign';
-import type { LeadershipEndedError } from '../../src/election/leadership';
-import { checkOptions } from '../../src/election/options';
+import { createScout, encodeElectionRow } from '../../src/election/campaign';
+import { type LeadershipEndedError, checkOptions } from '../../src/election/options';
 import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
@@ -379,7 +378,7 @@ describe('the row', () => {
   it('is made anew from the highest token seen, should somebody delete it', async () => {
     const clock = settableClock();
     let store = memoryService(clock).open();
-    await store.createRow('a' as JobName, encodeElectionRow(newElectionRow(7 as Token)));
+    await store.createRow('a' as JobName, encodeElectionRow({ token: 7 as Token }));
     const settings = checkOptions({ ...OPTIONS, name: 'a' }, () => 'x', LEASES);
     const calls: RowStore = {
       ...store,
@@ -393,7 +392,7 @@ describe('the row', () => {
     expect(await scout.read()).toMatchObject({ free: true, row: { token: 7 } });
     // Deleted again, and made again by a candidate that had never seen the election.
     store = memoryService(clock).open();
-    await store.createRow('a' as JobName, encodeElectionRow(newElectionRow(0 as Token)));
+    await store.createRow('a' as JobName, encodeElectionRow({ token: 0 as Token }));
     expect(await scout.read()).toMatchObject({ row: { token: 0 } });
     store = memoryService(clock).open();
     expect(await scout.read()).toMatchObject({ row: { token: 7 } });

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { formatIssue } from '../../src/config/config-error';
-import { hostAdvice, limitAdvice, workerAdvice } from '../../src/functions/host-advice';
-import { functionsHost } from '../../src/functions/host-facts';
+import { hostAdvice, limitAdvice, workerAdvice, functionsHost } from '../../src/functions/host-advice';
 
 const ROOT = path.join(__dirname, '../..');
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseCron } from '../../src/core/schedule/cron';
+import { parseCron } from '../../src/core/schedule/parse';
 import { zoneOf } from '../../src/core/schedule/zone';
-import { timeSpan } from '../../src/import/ncrontab-fields';
 import { nextOfTimer } from '../../src/import/timer-clock';
 import { type TimerOptions, readTimers } from '../../src/import/timers';
 
@@ -342,14 +341,13 @@ describe('the schedule of a timer', () => {
   });
 
   it('is a time span of days if it begins with 24 or more', () => {
-    expect(timeSpan('24:00:00')).toBe(24 * 86_400_000);
-    expect(timeSpan('23:59:59')).toBe(86_399_000);
-    expect(timeSpan('01:30')).toBe(5_400_000);
-    expect([timeSpan('00:61:00'), timeSpan('1.24:00:00'), timeSpan('0 0 * * * *')]).toEqual([
-      undefined,
-      undefined,
-      undefined,
+    const scheduleOf = (text: string) => timer(`schedule: '${text}'`).drafts[0]?.settings.schedule;
+    expect(['24:00:00', '23:59:59', '01:30'].map(scheduleOf)).toEqual([
+      '@every 24d',
+      '@every 23h59m59s',
+      '@every 1h30m',
     ]);
+    expect(['00:61:00', '1.24:00:00', '24:00'].map(scheduleOf)).toEqual([undefined, undefined, undefined]);
   });
 });
 

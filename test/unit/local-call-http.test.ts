@@ -5,9 +5,8 @@ import type { CallHttpOptions } from 'durable-functions';
 import { planActions } from '../../src/local/durable/actions';
 import { EventType, type HistoryEvent, historyEvent, orchestratorPayload } from '../../src/local/durable/history';
 import { nextPoll } from '../../src/local/durable/http';
-import { NO_FILES } from '../../src/local/durable/hub-files';
 import { isFinished } from '../../src/local/durable/instances';
-import { loadRealPackages } from '../support/local-host';
+import { loadRealPackages, NO_FILES } from '../support/local-host';
 
 const packages = loadRealPackages();
 const { app, ManagedIdentityTokenSource } = packages.durable;

@@ -4,9 +4,8 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { durableHub } from '../../src/functions/hub';
-import { durableClientInput } from '../../src/local/durable/client-input';
+import { durableClientInput, serveHub } from '../../src/local/durable/management';
 import type { Hub } from '../../src/local/durable/hub';
-import { serveHub } from '../../src/local/durable/management';
 import { listen } from '../../src/local/host/http-server';
 import { loadRealPackages } from '../support/local-host';
 

@@ -6,9 +6,9 @@ import type { EntityContext } from 'durable-functions';
 import { planActions } from '../../src/local/durable/actions';
 import type { Hub } from '../../src/local/durable/hub';
 import { EventType, type HistoryEvent, historyEvent, orchestratorPayload } from '../../src/local/durable/history';
-import { NO_FILES, hubFiles } from '../../src/local/durable/hub-files';
+import { hubFiles } from '../../src/local/durable/hub-files';
 import { type Instance, InvalidRequestError, isFinished } from '../../src/local/durable/instances';
-import { loadRealPackages } from '../support/local-host';
+import { loadRealPackages, NO_FILES } from '../support/local-host';
 
 const packages = loadRealPackages();
 const { app, EntityId } = packages.durable;

@@ -119,9 +119,9 @@ describe("an app's folder", () => {
     };
     const onTimeout = vi.fn<(message: string) => void>();
     const timeoutMs = 60 * 86_400_000;
-    const rest = { registry, sink: () => undefined, clientInput: () => ({}) };
+    const rest = { registry, sink: () => undefined, clientInput: {} };
     const fn = { name: 'f', trigger: 't', clientInputs: [], registered: { metadata: { name: 'f', bindings: {} } } };
-    await createInvoke({ ...rest, timeoutMs, onTimeout })(fn as unknown as HostedFunction, { trigger: {} });
+    await createInvoke({ ...rest, timeoutMs, onTimeout }).invoke(fn as unknown as HostedFunction, { trigger: {} });
     expect(onTimeout).not.toHaveBeenCalled();
   });
 

@@ -3,7 +3,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { findProgram, freePort, startServer } from '../../src/local/servers/server';
-import type { Guard } from '../../src/local/cluster/guard';
+import type { Guard } from '../../src/local/cluster/child';
 
 const watched: number[] = [];
 const guard: Pick<Guard, 'watch'> = { watch: ({ pid }) => void watched.push(pid) };

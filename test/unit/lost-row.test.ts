@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { recordKey } from '../../src/core/key';
-import { rowAfterLoss } from '../../src/core/lost-row';
+import { rowAfterLoss } from '../../src/core/failover';
 import { newRow } from '../../src/core/row';
 import { NO_CONTROL } from '../../src/core/control';
 import { jobSpec } from '../support/job';

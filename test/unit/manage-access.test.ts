@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type AccessSettings, callerOf, type Knock, mayCall } from '../../src/manage/access';
+import { type AccessSettings, callerOf, checkCall, type Knock } from '../../src/manage/access';
+import { RequestError } from '../../src/manage/problem';
 import { readKeys } from '../../src/manage/keys';
-import { type Role, ROLES } from '../../src/manage/roles';
+import { type Role, ROLES } from '../../src/manage/rights';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -24,9 +25,21 @@ function knock(headers: Headers, keyed = false): Knock {
   return { header: (name) => headers[name], keyed };
 }
 
+/** What a check returns, or the error that refuses the request. */
+function outcome<Result>(check: () => Result): Result | RequestError {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof RequestError) return error;
+    throw error;
+  }
+}
+
 function who(settings: AccessSettings, headers: Headers, keyed = false): string {
-  const caller = callerOf(settings, knock(headers, keyed));
-  return 'status' in caller ? `${caller.status} ${caller.code}` : `${caller.role} ${caller.actor} by ${caller.channel}`;
+  const caller = outcome(() => callerOf(settings, knock(headers, keyed)));
+  return caller instanceof RequestError
+    ? `${caller.status} ${caller.code}`
+    : `${caller.role} ${caller.actor} by ${caller.channel}`;
 }
 
 function base64(value: unknown): string {
@@ -219,7 +232,7 @@ describe('what a caller may do', () => {
 
   function answer(settings: AccessSettings, role: Role, needed: Role, isChange: boolean, headers: Headers): string {
     const caller = { role, payloads: false, actor: 'Ann', channel: 'browser' } as const;
-    return mayCall(settings, caller, needed, isChange, knock(headers))?.code ?? 'yes';
+    return outcome(() => checkCall(settings, caller, needed, isChange, knock(headers)))?.code ?? 'yes';
   }
 
   it('depends on the role', () => {
@@ -295,11 +308,11 @@ describe('the list of keys', () => {
 it('suggests no login where none counts', () => {
   const key = { name: 'ci', rights: { role: 'viewer', payloads: false }, digest: Buffer.alloc(32) } as const;
   const settings = { platformAuth: true, keys: [key], devSecret: undefined, readOnly: false };
-  const denied = callerOf(settings, knock({ 'x-ms-client-principal': 'x' }, true));
-  expect(denied).toMatchObject({ status: 401, place: 'x-cronlease-key' });
+  const denied = outcome(() => callerOf(settings, knock({ 'x-ms-client-principal': 'x' }, true)));
+  expect(denied).toMatchObject({ status: 401, issues: [{ place: 'x-cronlease-key' }] });
   expect(JSON.stringify(denied)).toContain('basic authentication');
   expect(JSON.stringify(denied)).not.toMatch(/log in|Entra/);
-  expect(JSON.stringify(callerOf(settings, knock({})))).toMatch(/log in/);
-  const without = callerOf({ ...settings, keys: [] }, knock({}, true));
-  expect(without).toMatchObject({ status: 401, remedy: 'list keys in CRONLEASE_API_KEYS' });
+  expect(JSON.stringify(outcome(() => callerOf(settings, knock({}))))).toMatch(/log in/);
+  const without = outcome(() => callerOf({ ...settings, keys: [] }, knock({}, true)));
+  expect(without).toMatchObject({ status: 401, issues: [{ remedy: 'list keys in CRONLEASE_API_KEYS' }] });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { recordKey, runIdOf } from '../../src/core/key';
 import type { Caller } from '../../src/manage/access';
-import { createMeter } from '../../src/manage/listings';
+import { createMeter } from '../../src/manage/limits';
 import { jobSpec } from '../support/job';
 import { manageBench } from '../support/manage';
 

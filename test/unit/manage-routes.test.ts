@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodePresence, type Presence } from '../../src/core/presence';
 import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
-import { includes, ROLES } from '../../src/manage/roles';
+import { includes, ROLES } from '../../src/manage/rights';
 import { ROUTES } from '../../src/manage/routes';
 import { Problem } from '../../src/manage/schema';
 import { jobSpec } from '../support/job';

@@ -3,19 +3,20 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import type { HealthChange, Notice } from '../../src/core/notice';
+import { brief } from '../../src/core/text';
 import {
   cloudEvent,
-  cut,
   dedupKey,
   format,
   pagerDutyEvent,
   slackMessage,
   TEAMS_BYTES,
   teamsMessage,
+  type Origin,
+  titleOf,
+  wordsOf,
 } from '../../src/notices/formats';
-import type { Origin } from '../../src/notices/receiver';
-import { keyOf, signatureHeaders } from '../../src/notices/signature';
-import { titleOf, wordsOf } from '../../src/notices/words';
+import { keyOf, signatureHeaders } from '../../src/notices/try';
 import { T0 } from '../support/situation';
 
 const origin: Origin = {
@@ -256,8 +257,8 @@ describe('PagerDuty', () => {
 });
 
 it('a text is never cut in the middle of a character', () => {
-  expect(cut('😀😀', 3)).toBe('😀…');
-  expect(cut('😀😀', 2)).toBe('…');
-  expect(cut('abc', 3)).toBe('abc');
+  expect(brief('😀😀', 3)).toBe('😀…');
+  expect(brief('😀😀', 2)).toBe('…');
+  expect(brief('abc', 3)).toBe('abc');
   expect(format('slack', failed, origin).contentType).toMatch(/^application\/json/);
 });

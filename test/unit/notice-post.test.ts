@@ -2,8 +2,7 @@ import { type IncomingMessage, type ServerResponse, createServer as createHttpSe
 import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Guard, checkAddress, checkResolved, networksOf } from '../../src/notices/guard';
-import { type Posted, post } from '../../src/notices/post';
-import { type Resolve, retryAfterOf } from '../../src/notices/request';
+import { type Posted, post, type Resolve, retryAfterOf } from '../../src/notices/request';
 import { systemClock } from '../../src/system-clock';
 
 const allowed = (pattern: string, ...networks: string[]) => ({ pattern, networks });

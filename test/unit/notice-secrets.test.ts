@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { seenNotice } from '../../src/core/notice';
 import type { JobName } from '../../src/core/brand';
-import type { Receiver } from '../../src/notices/receiver';
+import type { Receiver } from '../../src/notices/formats';
 import { hideSecrets, tryOnce } from '../../src/notices/try';
 
 const SIG = 'Zq+8/kP0x=';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { prometheusName } from '../../src/manage/metrics-routes';
+import { prometheusName } from '../../src/manage/about-routes';
 import { ATTRIBUTES, INSTRUMENTS, type Instrument } from '../../src/telemetry/instruments';
 import { SPANS } from '../../src/telemetry/spans';
 

@@ -3,7 +3,7 @@ import type { Report } from '../../src/coordinator/outlet';
 import { sleep } from '../../src/core/clock';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import { createPings } from '../../src/notices/ping';
-import { PostError } from '../../src/notices/post';
+import { PostError } from '../../src/notices/request';
 import { firstInstance } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { deploymentSamples } from '../../src/telemetry/row-gauges';
-import { prometheusText } from '../../src/manage/metrics-routes';
+import { prometheusText } from '../../src/manage/about-routes';
 import { jobSpec } from '../support/job';
 import { keyOfRole, manageBench } from '../support/manage';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { asker } from '../../src/stores/redis/ask';
 import type { Send } from '../../src/stores/redis/connections';
+import { FAULTS } from '../../src/stores/redis/errors';
 import { script } from '../../src/stores/redis/scripts';
 import { settableClock } from '../support/clock';
 
@@ -22,7 +23,7 @@ async function asked(answers: readonly (string | number | Error)[], replicas?: n
     connection: (_signal, use) => use(send),
     layout: 'l',
     wait: replicas === undefined ? undefined : { replicas, ms: 100 },
-    ...{ location: 'redis', clock: settableClock(), callTimeoutMs: 1_000 },
+    ...{ location: 'redis', clock: settableClock(), callTimeoutMs: 1_000, faults: FAULTS },
   });
   const write = script('write', 'return 1');
   const question = { what: 'job "a"', kind: 'write', script: write, keys: ['k'], options: undefined } as const;

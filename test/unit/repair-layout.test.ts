@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import { decodeLayout, LAYOUT } from '../../src/core/layout';
+import { decodeLayout, LAYOUT, movedRow } from '../../src/core/layout';
 import { encodePresence, type Presence } from '../../src/core/presence';
-import { movedRow } from '../../src/core/moved-row';
 import { dealtStore } from '../../src/lease/dealt-store';
 import type { LeaseStore } from '../../src/lease/store';
 import { repairLayouts } from '../../src/operator/shards/repair';

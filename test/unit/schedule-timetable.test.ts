@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import type { Timetable } from '../../src/core/job';
-import { compileSchedule } from '../../src/core/schedule/compile';
+import { compileSchedule, type DstPolicy } from '../../src/core/schedule/compile';
 import { parseMoment } from '../../src/core/schedule/moment';
 import { parseSchedule } from '../../src/core/schedule/parse';
 import { ScheduleError } from '../../src/core/schedule/schedule-error';
-import type { DstPolicy } from '../../src/core/schedule/source';
-import { spreadOffset } from '../../src/core/schedule/spread';
+import { spreadOffset } from '../../src/core/schedule/hash';
 import { dateWindow, excludedSpans, spanOf, type Span } from '../../src/core/schedule/window';
 import { zoneOf } from '../../src/core/schedule/zone';
 

@@ -3,8 +3,7 @@ import { type ScaleClock, scaleClock } from '../../bench/scale/clock';
 import { nextFire, scaleInstance } from '../../bench/scale/instance';
 import { sleep } from '../../src/core/clock';
 import { type CallOptions, type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
-import { urgencyOf } from '../../src/stores/azure-blob/few-connections';
-import { createTurns } from '../../src/stores/azure-blob/turns';
+import { createTurns, urgencyOf } from '../../src/stores/azure-blob/few-connections';
 import { memoryService } from '../../src/stores/memory/store';
 import { jobSpec } from '../support/job';
 

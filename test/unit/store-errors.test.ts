@@ -1,8 +1,8 @@
 import { RestError } from '@azure/storage-blob';
 import { describe, expect, it } from 'vitest';
 import { failure as failureOfBlobs } from '../../src/stores/azure-blob/errors';
-import { failure as failureOfPostgres, resultOf } from '../../src/stores/postgres/errors';
-import { failure as failureOfRedis } from '../../src/stores/redis/errors';
+import { FAULTS as OF_POSTGRES } from '../../src/stores/postgres/errors';
+import { FAULTS as OF_REDIS } from '../../src/stores/redis/errors';
 
 describe('an answer of PostgreSQL that it lacks something', () => {
   const answer = (code: string, message: string): Error =>
@@ -19,8 +19,8 @@ describe('an answer of PostgreSQL that it lacks something', () => {
     ['53200', 'out of memory', 'error', /may or may not have taken effect/],
   ])('%s says what: %s', (code, message, result, remedy) => {
     const error = answer(code, message);
-    expect(failureOfPostgres(error, 'list jobs').message).toMatch(remedy);
-    expect(resultOf(error)).toBe(result);
+    expect(OF_POSTGRES.failure(error, 'list jobs').message).toMatch(remedy);
+    expect(OF_POSTGRES.resultOf(error)).toBe(result);
   });
 });
 
@@ -38,8 +38,8 @@ describe('a refusal of Blob Storage', () => {
 
 describe('an identity without a token', () => {
   it.each([
-    ['PostgreSQL', failureOfPostgres],
-    ['Redis', failureOfRedis],
+    ['PostgreSQL', OF_POSTGRES.failure],
+    ['Redis', OF_REDIS.failure],
   ])('of a store that takes only a managed identity is told what else it takes: %s', (_store, failure) => {
     const error = Object.assign(new Error('no managed identity endpoint'), { name: 'CredentialUnavailableError' });
     const { message } = failure(error, 'list jobs');
@@ -52,8 +52,8 @@ describe('an identity without a token', () => {
 describe('a token service that is down', () => {
   it.each([
     ['blobs', failureOfBlobs],
-    ['PostgreSQL', failureOfPostgres],
-    ['Redis', failureOfRedis],
+    ['PostgreSQL', OF_POSTGRES.failure],
+    ['Redis', OF_REDIS.failure],
   ])('is no refusal of the caller: %s', (_store, failure) => {
     const error = (statusCode: number): Error =>
       Object.assign(new Error('token service'), { name: 'AuthenticationError', statusCode });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createTimerLocks, type TimerLocks } from '../../src/local/cluster/instance';
-import { startLocked, type TimerLock } from '../../src/local/host/timer-lock';
+import { createTimerLocks, type TimerLocks } from '../../src/local/cluster/deployment';
+import { startLocked, type TimerLock } from '../../src/local/host/timer';
 
 const TIMES = { periodMs: 60_000, recoveryMs: 60_000 };
 

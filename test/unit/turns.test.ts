@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Urgency, createTurns } from '../../src/stores/azure-blob/turns';
+import { type Urgency, createTurns } from '../../src/stores/azure-blob/few-connections';
 
 /** Calls that note their names when they are sent, on a clock that moves by hand. */
 function line(limit: number) {

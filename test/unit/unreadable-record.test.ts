@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
-import { ATTEMPT_LOG, createLogBuffer, lineOf } from '../../src/core/log-buffer';
+import { ATTEMPT_LOG, createLogBuffer, lineOf } from '../../src/core/log-entry';
 import { redactNothing } from '../../src/core/redact';
 import { ForeignRecordError, parseRecord, storeRecord, stretchRecord } from '../../src/core/record';
 import { explainTime } from '../../src/operator/views/explain';

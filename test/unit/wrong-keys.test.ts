@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createManage, type ManageAnswer, type ManageRequest } from '../../src/manage/serve';
-import { addressOf, createWrongKeys, networkOf } from '../../src/manage/wrong-keys';
+import { addressOf, createWrongKeys, networkOf } from '../../src/manage/limits';
 import { settableClock } from '../../src/testing/clock';
 import { jobSpec } from '../support/job';
 import { keyOfRole, manageBench } from '../support/manage';

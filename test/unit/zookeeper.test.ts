@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { checkStorageName, StorageSettingsError } from '../../src/stores/azure-blob/connection';
+import { checkStorageName } from '../../src/stores/azure-blob/connection';
+import { StorageSettingsError } from '../../src/stores/exposure';
+import { ensembleOf } from '../../src/stores/http/url';
 import { openStore } from '../../src/stores/open';
-import { failure, NoContainerError, resultOf, ZooKeeperError } from '../../src/stores/zookeeper/errors';
-import { type Field, frameOf, framesTo, readerOf } from '../../src/stores/zookeeper/jute';
+import { FAULTS, NoNodeError, ZooKeeperError } from '../../src/stores/zookeeper/errors';
 import { escaped, mayHold, unescaped } from '../../src/stores/zookeeper/paths';
-import { multiAnswerIn } from '../../src/stores/zookeeper/protocol';
-import { ensembleOf } from '../../src/stores/zookeeper/settings';
+import { type Field, frameOf, framesTo, multiAnswerIn, readerOf } from '../../src/stores/zookeeper/protocol';
 import { systemClock } from '../../src/system-clock';
 
 describe('a URL of ZooKeeper', () => {
   it.each([
-    ['zk://h', { location: 'zk://h:2181', servers: [{ host: 'h', port: 2181 }], chroot: '', login: undefined }],
-    ['zk://a:1,b,[::1]:3/apps/jobs/', { location: 'zk://a:1,b:2181,[::1]:3/apps/jobs', chroot: '/apps/jobs' }],
-    ['zk://ann:p%40ss:x@h/', { location: 'zk://h:2181', login: { user: 'ann', password: 'p@ss:x' } }],
+    ['zk://h', { location: 'zk://h:2181', members: [{ host: 'h', port: 2181 }], prefix: '', user: undefined }],
+    ['zk://a:1,b,[::1]:3/apps/jobs/', { location: 'zk://a:1,b:2181,[::1]:3/apps/jobs', prefix: '/apps/jobs' }],
+    ['zk://ann:p%40ss:x@h/', { location: 'zk://h:2181', user: 'ann', password: 'p@ss:x' }],
     ['ZKS://h', { location: 'zks://h:2281', tls: { cacert: undefined } }],
     ['zks://h?cacert=%2Fca.pem', { location: 'zks://h:2281', tls: { cacert: '/ca.pem' } }],
   ])('%s is read', (url, expected) => {
@@ -47,12 +47,12 @@ describe('an error of ZooKeeper', () => {
     [new ZooKeeperError(-115), 'StoreDenied', 'AUTHFAILED', 'denied'],
     [new ZooKeeperError(-127), 'StoreUnavailable', 'more requests', 'throttled'],
     [new ZooKeeperError(-999), 'StoreUnavailable', 'error -999', 'error'],
-    [new NoContainerError(), 'StoreUnavailable', 'container does not exist', 'error'],
+    [new NoNodeError(), 'StoreUnavailable', 'container does not exist', 'error'],
     [new Error('connect ECONNREFUSED'), 'StoreUnavailable', 'Check whether', 'noAnswer'],
     [new AggregateError([new Error('one'), new Error('two')]), 'StoreUnavailable', 'two', 'noAnswer'],
   ])('%s is %s', (error, code, text, result) => {
-    expect(failure(error, 'read at zk://h')).toMatchObject({ code, message: expect.stringContaining(text) });
-    expect(resultOf(error)).toBe(result);
+    expect(FAULTS.failure(error, 'read at zk://h')).toMatchObject({ code, message: expect.stringContaining(text) });
+    expect(FAULTS.resultOf(error)).toBe(result);
   });
 });
 

@@ -4,7 +4,7 @@ import type { JobName } from '../../../src/core/brand';
 import { parseRecordKey } from '../../../src/core/key';
 import { type LeaseStore, StoreError } from '../../../src/lease/store';
 import { SWEEP_INTERVAL } from '../../../src/local/cluster/cluster';
-import { EXEC_ARGV, MEMORY_ENV } from '../../../src/local/cluster/instance';
+import { EXEC_ARGV, MEMORY_ENV } from '../../../src/local/cluster/deployment';
 import type { FromHost, ToHost } from '../../../src/local/cluster/messages';
 import { openStore } from '../../../src/stores/open';
 import { systemClock } from '../../../src/system-clock';

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { ClusterError } from '../../local/cluster/cluster-error';
+import { ClusterError } from '../../local/cluster/child';
 
 /** The file that `cronlease dev` keeps for the other commands while it runs. */
 export interface DevFile {

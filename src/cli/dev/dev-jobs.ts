@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { ConfigError, valueAt } from '../../config/config-error';
 import { loadJobs } from '../../config/load';
-import { readJsonFile } from '../../config/read-file';
+import { readJsonFile } from '../../config/json';
 import { isObject } from '../../core/metadata';
 import type { EpochMs } from '../../core/brand';
 import { actualTime, type JobsFile } from '../../core/job';

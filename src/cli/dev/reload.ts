@@ -2,7 +2,7 @@ import { exec } from 'node:child_process';
 import fs, { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Cluster } from '../../local/cluster/cluster';
-import { ClusterError } from '../../local/cluster/cluster-error';
+import { ClusterError } from '../../local/cluster/child';
 import type { DevJobs, JobsChange } from './dev-jobs';
 import type { Printer } from './print';
 import { CODE, codeFiles, collectFiles, type FileWatch, watchFiles } from './watch-files';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EpochMs, Millis } from '../../core/brand';
 import { RAN_OUTCOMES } from '../../core/outcome';
 import { type Cluster, startCluster } from '../../local/cluster/cluster';
-import { ClusterError } from '../../local/cluster/cluster-error';
+import { ClusterError } from '../../local/cluster/child';
 import type { ClusterEvent } from '../../local/cluster/deployment';
 import { ATTEMPT_ENDS } from '../dev/event-line';
 

@@ -1,6 +1,6 @@
 import type { Millis } from '../../core/brand';
 import { parseDuration } from '../../core/duration';
-import { formOf } from '../../core/moved-row';
+import { formOf } from '../../core/layout';
 import { shardNames } from '../../functions/settings';
 import { dealtStore } from '../../lease/dealt-store';
 import { operate } from '../../operator/audit';

@@ -1,6 +1,5 @@
-import { ConfigError, type ConfigIssue, formatIssue } from '../../config/config-error';
+import { ConfigError, type ConfigIssue, formatIssue, ISSUES_SHOWN } from '../../config/config-error';
 import { loadJobs } from '../../config/load';
-import { ISSUES_SHOWN } from '../../config/report';
 import { hostAdvice } from '../../functions/host-advice';
 import { functionTimeout } from '../../functions/settings';
 import { STORE_LIMITS } from '../../stores/limits';

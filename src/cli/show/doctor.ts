@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, type ConfigIssue, placeText } from '../../config/config-error';
-import { ISSUES_SHOWN } from '../../config/report';
+import { ConfigError, type ConfigIssue, placeText, ISSUES_SHOWN } from '../../config/config-error';
 import { hostAdvice } from '../../functions/host-advice';
 import { checkAudit, diagnose, type FileSeen } from '../../operator/doctor/diagnose';
 import { type Finding, orOk, problem, type Severity, warning } from '../../operator/doctor/finding';

@@ -3,7 +3,7 @@ import { wordOf } from '../../core/guide';
 import { shortSpan, showAge, showSpan } from '../../core/show-time';
 import { isFailing, needsAttention, SHOWN_STATES, type ShownState, shownState } from '../../core/shown-state';
 import { oneLine } from '../../core/text';
-import type { DeploymentStatus } from '../../manage/schema/deployments';
+import type { DeploymentStatus } from '../../manage/schema/about';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import { columnsOver, type Concession, fitLine, fittedTable, paint, type Span, wordLines, wrapped } from '../fit';
 import type { Style } from '../output';

@@ -3,8 +3,17 @@ import type { LogStore } from '../../lease/store';
 import { format } from 'node:util';
 import type { Millis, JobName } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import { type LogLimits, type Speaker, createLogBuffer, linesOf, redactNote } from '../../core/log-buffer';
-import { type LogEntry, type LogLevel, type Progress, storeEntries } from '../../core/log-entry';
+import {
+  type LogLimits,
+  type Speaker,
+  type LogEntry,
+  type LogLevel,
+  type Progress,
+  createLogBuffer,
+  linesOf,
+  redactNote,
+  storeEntries,
+} from '../../core/log-entry';
 import type { RecordedEnd } from '../../core/record';
 import { runIdOf } from '../../core/key';
 import { redactNothing } from '../../core/redact';

@@ -1,9 +1,9 @@
-import { type AttemptLoss, lossNote, lossReason, storeLoss } from '../../core/attempt-loss';
+import { type AttemptLoss, lossNote, lossReason, storeLoss } from '../../core/past-attempt';
 import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { ITEMS_MARGIN_MS } from '../../core/fan-out';
 import { given } from '../../core/given';
 import { itemTable } from '../../core/item-table';
-import { ATTEMPT_LOG } from '../../core/log-buffer';
+import { ATTEMPT_LOG } from '../../core/log-entry';
 import { orchestrationIn } from '../../core/orchestration';
 import { type Trigger, hasRun } from '../../core/outcome';
 import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '../../core/record';

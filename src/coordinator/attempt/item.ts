@@ -3,7 +3,7 @@ import type { EpochMs, JobName, Millis, Token } from '../../core/brand';
 import { BEAT_EVERY_MS, ITEMS_MARGIN_MS, type ItemEnd, STOP_PIECE, itemPiece, parseItemEnd } from '../../core/fan-out';
 import { itemSummary } from '../../core/item-table';
 import { parseRecordKey, runIdOf } from '../../core/key';
-import { ITEM_LOG } from '../../core/log-buffer';
+import { ITEM_LOG } from '../../core/log-entry';
 import { ForeignMetadataError } from '../../core/metadata';
 import { startRank } from '../../core/ranked-queue';
 import { ForeignRecordError } from '../../core/record';

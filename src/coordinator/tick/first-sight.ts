@@ -3,7 +3,7 @@ import { claimTime } from '../../core/decide/verdict';
 import { nextDue } from '../../core/job';
 import { controlOf } from '../../core/control';
 import type { CoordinatorEvent } from '../../core/event';
-import { rowAfterLoss } from '../../core/lost-row';
+import { rowAfterLoss } from '../../core/failover';
 import { ifReadable } from '../../core/metadata';
 import { type Row, encodeRow, firstCursor, newRow } from '../../core/row';
 import { within } from '../../lease/deadline';

@@ -2,7 +2,7 @@ import type { Millis } from '../../core/brand';
 import { type Clock, sleep } from '../../core/clock';
 import { controlOf } from '../../core/control';
 import { runIdOf } from '../../core/key';
-import { redactNote } from '../../core/log-buffer';
+import { redactNote } from '../../core/log-entry';
 import { ifReadable } from '../../core/metadata';
 import { BEATS_PER_TAKE_OVER, CANCEL_EVENT, instanceIdOf, parseInstanceId } from '../../core/orchestration';
 import { redactNothing } from '../../core/redact';

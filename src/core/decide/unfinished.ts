@@ -4,7 +4,7 @@ import { isSilent, silentFrom } from '../fan-out';
 import type { Reason } from '../outcome';
 import { actualTime, type JobSpec, nextDue } from '../job';
 import { runIdOf } from '../key';
-import { withRecordedEnd } from '../recorded-end';
+import { withRecordedEnd } from '../notice';
 import { PAST_ATTEMPTS, type Row, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../row';
 import { longestBackoff } from '../run';
 import { RESUME_AFTER_MS, standsFrom, standstillAt, withStandstill } from '../standstill';

@@ -1,12 +1,26 @@
-import { given } from '../../core/given';
-import type { Action, Given } from './action';
+import type { Action, Choice, Scope } from '../parts/action-dialog';
 import { ApiError, change } from './api';
 import { go, pageOf } from './address';
-import type { Job, OneJob, OneRun, RunSummary } from './model';
+import type { Job, Jobs, OneJob, OneRun, PausedMany, RunSummary } from '../../client/types';
 import { reportSkippedTimes } from '../pages/skipped-times';
+import type { Operation } from '../../client/operations';
 import { plural } from './words';
 
 type Controlled = Pick<OneJob, 'name' | 'controlVersion'>;
+
+interface MakesOptions {
+  /** What belongs to the change beside what a person adds. */
+  readonly body?: object;
+  readonly version?: string;
+}
+
+/** Carries an action out by one change. */
+function makes(id: Operation, of: string, news: string, { body, version }: MakesOptions = {}): Action['carryOut'] {
+  return async ({ note, until }) => {
+    await change(id, [of], { ...body, note, until }, { version });
+    return news;
+  };
+}
 
 export function pauseJob({ name, controlVersion: version }: Controlled): Action {
   return {
@@ -16,10 +30,7 @@ export function pauseJob({ name, controlVersion: version }: Controlled): Action 
     decline: 'Leave it running',
     note: 'needed',
     until: 'until a person resumes it',
-    async carryOut({ note, until }) {
-      await change('pauseJob', [name], { note, until }, { version });
-      return `Job ${name} is paused`;
-    },
+    carryOut: makes('pauseJob', name, `Job ${name} is paused`, { version }),
   };
 }
 
@@ -30,8 +41,8 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
     verb: 'Resume job',
     decline: 'Leave it paused',
     async carryOut({ note }) {
-      const { pause } = await change('resumeJob', [name], bodyOf({ note }), { version });
-      await reportSkippedTimes([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
+      const { pause } = await change('resumeJob', [name], { note }, { version });
+      await reportSkippedTimes([{ job: name, pause }], { job: name });
       return `Job ${name} is resumed`;
     },
   };
@@ -44,8 +55,8 @@ export function runJob({ name }: Pick<Job, 'name'>): Action {
     verb: 'Run now',
     decline: 'Do not run',
     input: 'the input of the job',
-    async carryOut(given) {
-      const { runId } = await change('runJob', [name], bodyOf(given), given);
+    async carryOut({ note, input, key }) {
+      const { runId } = await change('runJob', [name], { note, input }, { key });
       go(pageOf({ run: runId }));
       return `A run of ${name} is requested`;
     },
@@ -59,10 +70,7 @@ export function startBackfill(name: string, span: object, runs: number): Action 
     effect: `${plural(runs, 'due time runs', 'due times run')}, one after another. Due times that pass meanwhile go first.`,
     verb: 'Start back-fill',
     decline: 'Do not run',
-    async carryOut({ note }) {
-      await change('startBackfill', [name], { ...span, ...bodyOf({ note }) });
-      return `The back-fill of ${name} is started`;
-    },
+    carryOut: makes('startBackfill', name, `The back-fill of ${name} is started`, { body: span }),
   };
 }
 
@@ -73,15 +81,12 @@ export function stopBackfill({ name, controlVersion: version }: Controlled): Act
     verb: 'Stop back-fill',
     decline: 'Let it run',
     note: 'none',
-    async carryOut() {
-      await change('stopBackfill', [name], {}, { version });
-      return `The back-fill of ${name} is stopped`;
-    },
+    carryOut: makes('stopBackfill', name, `The back-fill of ${name} is stopped`, { version }),
   };
 }
 
-/** @param input of the earlier run, if it is known */
-export function rerun(runId: string, input: OneRun['input']): Action {
+/** @param earlier the input of the earlier run, if it is known */
+export function rerun(runId: string, earlier: OneRun['input']): Action {
   return {
     title: 'Run this due time again?',
     effect: 'Another run is requested. Its handler sees the same due time.',
@@ -89,9 +94,9 @@ export function rerun(runId: string, input: OneRun['input']): Action {
     decline: 'Do not run',
     input: 'the input of the earlier run',
     // Masks must not become an input.
-    ...(input !== undefined && !input.isRedacted && { filled: JSON.stringify(input.value, undefined, 2) }),
-    async carryOut(given) {
-      const answer = await change('rerun', [runId], bodyOf(given), given);
+    ...(earlier !== undefined && !earlier.isRedacted && { filled: JSON.stringify(earlier.value, undefined, 2) }),
+    async carryOut({ note, input, key }) {
+      const answer = await change('rerun', [runId], { note, input }, { key });
       go(pageOf({ run: answer.runId }));
       return 'The run is requested';
     },
@@ -112,7 +117,7 @@ export function rerunAll(runs: readonly RunSummary[]): Action {
       let requested = 0;
       try {
         for (const { runId } of runs) {
-          await change('rerun', [runId], bodyOf({ note }), { key: `${key}-${runId}` });
+          await change('rerun', [runId], { note }, { key: `${key}-${runId}` });
           requested += 1;
         }
       } catch (error) {
@@ -131,10 +136,7 @@ export function cancelRun(runId: string): Action {
     verb: 'Cancel run',
     decline: 'Let it run',
     danger: true,
-    async carryOut({ note }) {
-      await change('cancelRun', [runId], bodyOf({ note }));
-      return 'Cancellation requested';
-    },
+    carryOut: makes('cancelRun', runId, 'Cancellation requested'),
   };
 }
 
@@ -144,11 +146,7 @@ export function acknowledge({ name, controlVersion: version }: Controlled): Acti
     effect: 'You take care of them. Until its next success, the job is listed below the unacknowledged ones.',
     verb: 'Acknowledge',
     until: 'until its next success',
-    async carryOut({ note, until }) {
-      const body = { ...(note === '' ? {} : { note }), until };
-      await change('acknowledge', [name], body, { version });
-      return `The failures of ${name} are acknowledged`;
-    },
+    carryOut: makes('acknowledge', name, `The failures of ${name} are acknowledged`, { version }),
   };
 }
 
@@ -158,10 +156,7 @@ export function unacknowledge({ name, controlVersion: version }: Controlled): Ac
     effect: 'The job is listed again among the unacknowledged ones.',
     verb: 'Lift acknowledgement',
     note: 'none',
-    async carryOut() {
-      await change('unacknowledge', [name], {}, { version });
-      return `The acknowledgement of ${name} is removed`;
-    },
+    carryOut: makes('unacknowledge', name, `The acknowledgement of ${name} is removed`, { version }),
   };
 }
 
@@ -187,10 +182,7 @@ export function cordon(deployment: string): Action {
     effect: 'This deployment finishes what it runs and claims nothing new. The others carry on.',
     verb: 'Cordon',
     note: 'needed',
-    async carryOut({ note }) {
-      await change('cordonDeployment', [deployment], { note });
-      return `Deployment ${deployment} is cordoned`;
-    },
+    carryOut: makes('cordonDeployment', deployment, `Deployment ${deployment} is cordoned`),
   };
 }
 
@@ -199,14 +191,64 @@ export function uncordon(deployment: string): Action {
     title: `Lift the cordon of ${deployment}?`,
     effect: 'This deployment claims due times again.',
     verb: 'Lift cordon',
-    async carryOut({ note }) {
-      await change('uncordonDeployment', [deployment], bodyOf({ note }));
-      return `Deployment ${deployment} claims again`;
+    carryOut: makes('uncordonDeployment', deployment, `Deployment ${deployment} claims again`),
+  };
+}
+
+/** Starts planned work: pauses many jobs at once, with a banner for all. */
+export function startMaintenance(scope: Scope): Action {
+  return {
+    title: 'Start maintenance?',
+    effect: 'The chosen jobs start no run until it ends. Runs in progress continue. All viewers see a banner.',
+    verb: 'Pause these jobs',
+    decline: 'Change nothing',
+    note: 'needed',
+    danger: true,
+    until: 'until a person ends it',
+    scope,
+    async carryOut({ note, until, scope: choice }) {
+      const { done, refused } = await change('pauseJobs', [], { ...choice, note, until });
+      return `${plural(done.length, 'job is', 'jobs are')} paused${leftOf(refused)}`;
     },
   };
 }
 
-/** Without the members that a person left empty. */
-export function bodyOf({ note, input }: Partial<Given>): object {
-  return { ...(note === undefined || note === '' ? {} : { note }), ...given({ input }) };
+function leftOf(refused: PausedMany['refused']): string {
+  const [first] = refused;
+  if (first === undefined) return '';
+  return `. ${plural(refused.length, 'job was', 'jobs were')} left alone: ${first.problem}`;
+}
+
+type Work = Jobs['maintenance'][number];
+
+export function maintained({ jobs }: Work): string {
+  return jobs === '*' ? 'all jobs' : jobs;
+}
+
+/** @param jobs all jobs */
+export function endMaintenance(work: Work, jobs: readonly Job[]): Action {
+  const choice = choiceOf(work, jobs);
+  return {
+    title: `End the maintenance of ${maintained(work)}?`,
+    effect: 'Due times start runs again. Those that were skipped are listed, and are not run later.',
+    verb: 'End maintenance',
+    decline: 'Leave them paused',
+    async carryOut({ note }) {
+      const answer = await change('resumeJobs', [], { ...choice, maintenance: work.jobs, note });
+      // One of them may have been resumed before.
+      const refused = answer.refused.filter(({ code }) => code !== 'NotPaused');
+      await reportSkippedTimes(answer.done, 'tag' in choice ? choice : {}, refused);
+      return `${plural(answer.done.length, 'job is', 'jobs are')} resumed`;
+    },
+  };
+}
+
+/** The jobs that a maintenance paused, by its words: "tag billing", "report-*", or names, of which it has the first. */
+function choiceOf({ jobs: words, by, note }: Work, jobs: readonly Job[]): Choice {
+  if (words.startsWith('tag ')) return { tag: words.slice('tag '.length) };
+  if (words.includes('*')) return { pattern: words };
+  const named = words.replace(/ and \d+ more$/, '').split(', ');
+  if (named.join(', ') === words) return { jobs: named };
+  const others = jobs.filter(({ name, pause }) => !named.includes(name) && pause?.by === by && pause.note === note);
+  return { jobs: [...named, ...others.map(({ name }) => name)] };
 }

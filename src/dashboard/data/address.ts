@@ -3,25 +3,37 @@ import { batch, computed, signal } from '@preact/signals';
 /** Everything that a page shows is in the address, so that Back, a reload and a link in a chat show the same. */
 export type Params = Readonly<Record<string, string | undefined>>;
 
-/** The parameters that stay from page to page. */
-const KEPT = ['zone'];
-
 const search = signal(location.search);
 const hash = signal(location.hash);
 
-export const params = computed(() => new URLSearchParams(search.value));
+const params = computed(() => new URLSearchParams(search.value));
 
-/** The anchor in the address; empty if there is none. */
 export const fragment = computed(() => hash.value.slice(1));
 
 export function param(name: string): string | undefined {
   return params.value.get(name) ?? undefined;
 }
 
-/** The address of a page, without the parameters of the page that is open. */
+export function hasParam(...names: readonly string[]): boolean {
+  return names.some((name) => param(name) !== undefined);
+}
+
+/** The longest time back that a page looks: ten years. */
+const MOST_HOURS = 24 * 366 * 10;
+
+/** The instant so many hours before another; undefined: there are none, or no instant lies as far back. */
+export function hoursBefore(now: number, text = param('hours')): Date | undefined {
+  const hours = Number(text);
+  return hours > 0 && hours <= MOST_HOURS ? new Date(now - hours * 3_600_000) : undefined;
+}
+
+export function pageNumber(): number {
+  return Math.max(1, Math.trunc(Number(param('page') ?? 1)) || 1);
+}
+
+/** The address of a page. Of the page that is open, only the zone stays. */
 export function pageOf(page: Params): string {
-  const kept = Object.fromEntries(KEPT.map((name) => [name, param(name)]));
-  return hrefOf({ ...page, ...kept });
+  return hrefOf({ ...page, zone: param('zone') });
 }
 
 /** The address of the page that is open, with other parameters. */

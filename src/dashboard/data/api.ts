@@ -1,16 +1,12 @@
 import { given } from '../../core/given';
 import type { Client } from '../../client';
 import { type Operation, routeOf } from '../../client/operations';
-import type { Problem } from './model';
+import type { Problem } from '../../client/types';
 
 /** The least that a page must know of an answer that is not a success. */
-export interface Failure {
+export interface Failure extends Pick<Problem, 'code' | 'detail' | 'remedy'> {
   /** Undefined: nothing answered. */
   readonly status: number | undefined;
-  readonly code: string;
-  /** What went wrong, for people. */
-  readonly detail: string;
-  readonly remedy: string;
 }
 
 export class ApiError extends Error {
@@ -47,7 +43,7 @@ export async function read(path: string, etag?: string): Promise<Answered> {
 
 interface ChangeOptions {
   /** The version that the reader saw: the change is refused if there is a newer one. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** The name of the request: sent again with the same one, it starts nothing twice. */
   readonly key?: string;
 }
@@ -77,18 +73,15 @@ export async function change<Id extends Operation>(
 
 /** @param lost the failure if no answer comes */
 async function send(path: string, init: RequestInit, lost = NO_ANSWER): Promise<Response> {
-  let response: Response;
-  try {
-    response = await fetch(new URL(path, new URL('.', location.href)), {
-      ...init,
-      cache: 'no-store',
-      // A platform that wants a login redirects to a page that a program cannot read.
-      redirect: 'manual',
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-    });
-  } catch (error) {
+  const response = await fetch(new URL(path, new URL('.', location.href)), {
+    ...init,
+    cache: 'no-store',
+    // A platform that wants a login redirects to a page that a program cannot read.
+    redirect: 'manual',
+    signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+  }).catch((error: unknown) => {
     throw new ApiError(lost, { cause: error });
-  }
+  });
   if (response.type === 'opaqueredirect') throw new ApiError(LOGIN_ENDED);
   if (response.ok || response.status === 304) return response;
   throw new ApiError(await failureOf(response));
@@ -96,38 +89,26 @@ async function send(path: string, init: RequestInit, lost = NO_ANSWER): Promise<
 
 /** The body of an answer. A connection may end in the middle of it, and a proxy may answer with its own page. */
 async function jsonOf(response: Response, lost: Failure): Promise<unknown> {
-  let text: string;
   try {
-    text = await response.text();
+    return await response.json();
   } catch (error) {
-    throw new ApiError(lost, { cause: error });
-  }
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new ApiError(FOREIGN, { cause: error });
+    throw new ApiError(error instanceof SyntaxError ? FOREIGN : lost, { cause: error });
   }
 }
 
-const NO_ANSWER: Failure = {
-  status: undefined,
-  code: 'Unreachable',
-  detail: 'the app does not answer',
-  remedy: 'wait: this page tries again by itself',
-};
+const NO_ANSWER = unreachable('the app does not answer', 'wait: this page tries again by itself');
+const NO_ANSWER_TO_CHANGE = unreachable(
+  'the app does not answer: the change may or may not have taken effect',
+  'look at the page once the app answers again, and repeat the change if it is missing',
+);
+const FOREIGN = unreachable(
+  'something other than the app has answered',
+  'load the page again, and look at what stands in front of the app',
+);
 
-const NO_ANSWER_TO_CHANGE: Failure = {
-  ...NO_ANSWER,
-  detail: 'the app does not answer: the change may or may not have taken effect',
-  remedy: 'look at the page once the app answers again, and repeat the change if it is missing',
-};
-
-const FOREIGN: Failure = {
-  status: undefined,
-  code: 'Unreachable',
-  detail: 'something other than the app has answered',
-  remedy: 'load the page again, and look at what stands in front of the app',
-};
+function unreachable(detail: string, remedy: string): Failure {
+  return { status: undefined, code: 'Unreachable', detail, remedy };
+}
 
 const LOGIN_ENDED: Failure = {
   status: 401,

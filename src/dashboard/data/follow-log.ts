@@ -1,30 +1,17 @@
-import { given } from '../../core/given';
-import { pathOf } from '../../client/operations';
 import { useEffect, useState } from 'preact/hooks';
+import { pathOf } from '../../client/operations';
+import type { RunLog } from '../../client/types';
 import { ApiError, type Failure, read } from './api';
-import type { RunLog } from './model';
 
 export type LogEntry = RunLog['entries'][number];
 
-export interface FollowedLog {
-  readonly entries: readonly LogEntry[];
-  readonly progress: RunLog['progress'];
-  readonly leftOut: number;
-  /** Whether the run is over, and all of its log is here. */
-  readonly ended: boolean;
-  /** Whether an answer has come. */
-  readonly loaded: boolean;
+export interface FollowedLog extends Pick<RunLog, 'progress' | 'leftOut'> {
+  /** Undefined: no answer has come. */
+  readonly entries: readonly LogEntry[] | undefined;
   readonly failure: Failure | undefined;
 }
 
-const NOTHING: FollowedLog = {
-  entries: [],
-  progress: null,
-  leftOut: 0,
-  ended: false,
-  loaded: false,
-  failure: undefined,
-};
+const NOTHING: FollowedLog = { entries: undefined, progress: null, leftOut: 0, failure: undefined };
 const DEFAULT_MS = 2_000;
 const LAST_RETRY_MS = 60_000;
 
@@ -37,68 +24,62 @@ export function useLog(runId: string, item: number | undefined): FollowedLog {
   const [log, setLog] = useState(NOTHING);
   useEffect(() => {
     setLog(NOTHING);
-    const of: Record<string, string> = item === undefined ? {} : { item: String(item) };
-    return followLog(runId, of, (change) => setLog(change));
+    const closed = new AbortController();
+    void followLog((from) => pathOf('getLog', [runId], { item, from }), setLog, closed.signal);
+    return () => closed.abort();
   }, [runId, item]);
   return log;
 }
 
-function followLog(
-  runId: string,
-  of: Readonly<Record<string, string>>,
+async function followLog(
+  pathFrom: (from: string | undefined) => string,
   set: (change: (last: FollowedLog) => FollowedLog) => void,
-): () => void {
-  let timer: number | undefined;
+  closed: AbortSignal,
+): Promise<void> {
   let from: string | undefined;
   let failures = 0;
-  let state: 'waiting' | 'asking' | 'done' = 'waiting';
-
-  const ask = async (): Promise<void> => {
-    if (state !== 'waiting' || document.hidden) return;
-    state = 'asking';
-    let waitMs: number;
+  if (document.hidden) await wait(0, closed);
+  while (!closed.aborted) {
     try {
-      const { body, leastPollMs } = await read(pathOf('getLog', [runId], { ...of, ...given({ from }) }));
-      const { entries, next, ended, progress, leftOut } = body as RunLog;
-      if (isOver()) return;
-      const isMore = next !== from && entries.length > 0;
-      from = next;
+      const { body, leastPollMs } = await read(pathFrom(from));
+      if (closed.aborted) return;
+      const answer = body as RunLog;
+      set((last) => withAnswer(last, answer));
+      if (answer.ended) return;
+      const isMore = answer.next !== from && answer.entries.length > 0;
+      from = answer.next;
       failures = 0;
-      set((last) => ({
-        entries:
-          entries.length === 0 ? last.entries : [...last.entries, ...entries].toSorted((a, b) => a.token - b.token),
-        progress: progress ?? last.progress,
-        leftOut: Math.max(leftOut, last.leftOut),
-        ended,
-        loaded: true,
-        failure: undefined,
-      }));
-      state = ended ? 'done' : 'waiting';
-      waitMs = isMore ? 0 : (leastPollMs ?? DEFAULT_MS);
+      await wait(isMore ? 0 : (leastPollMs ?? DEFAULT_MS), closed);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (isOver()) return;
+      if (closed.aborted) return;
       const { failure } = error;
       set((last) => ({ ...last, failure }));
-      state = 'waiting';
-      waitMs = Math.min(LAST_RETRY_MS, DEFAULT_MS * 2 ** failures);
       failures += 1;
+      await wait(Math.min(LAST_RETRY_MS, DEFAULT_MS * 2 ** (failures - 1)), closed);
     }
-    if (state === 'waiting') timer = setTimeout(() => void ask(), waitMs);
-  };
+  }
+}
 
-  let over = false;
-  const isOver = (): boolean => over;
-  const onVisible = (): void => {
-    if (document.hidden || state !== 'waiting') return;
-    clearTimeout(timer);
-    void ask();
+function withAnswer(last: FollowedLog, { entries, progress, leftOut }: RunLog): FollowedLog {
+  const before = last.entries ?? [];
+  return {
+    entries: entries.length === 0 ? before : [...before, ...entries].toSorted((a, b) => a.token - b.token),
+    progress: progress ?? last.progress,
+    leftOut: Math.max(leftOut, last.leftOut),
+    failure: undefined,
   };
-  document.addEventListener('visibilitychange', onVisible);
-  void ask();
-  return () => {
-    over = true;
-    clearTimeout(timer);
-    document.removeEventListener('visibilitychange', onVisible);
+}
+
+/** Waits so long, or until the page is shown again; while it is hidden, without end. */
+async function wait(ms: number, closed: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const goOn = (): void => {
+    if (!document.hidden) resolve();
   };
+  const timer = setTimeout(goOn, ms);
+  document.addEventListener('visibilitychange', goOn, { signal: closed });
+  await promise;
+  clearTimeout(timer);
+  document.removeEventListener('visibilitychange', goOn);
 }

@@ -1,4 +1,4 @@
-import type { Outcome } from './model';
+import type { RunOutcome } from '../../client/types';
 import { ERROR_GUIDE, type Guidance, OPEN_GUIDE, REASON_GUIDE, STANDING_GUIDE, TROUBLE_GUIDE } from '../../core/guide';
 import type { ShownState } from '../../core/shown-state';
 
@@ -49,35 +49,22 @@ export function anchorOf(topic: string | undefined): string | undefined {
   return anchor !== undefined && ANCHORS.has(anchor) ? anchor : undefined;
 }
 
+const STATE_TOPICS: Readonly<Partial<Record<ShownState, string>>> = {
+  idle: 'succeeded',
+  failing: 'failed',
+  acknowledged: 'failed',
+  waiting: 'claimDue',
+};
+
 export function topicOfState(state: ShownState): string {
-  switch (state) {
-    case 'idle':
-      return 'succeeded';
-    case 'failing':
-    case 'acknowledged':
-      return 'failed';
-    case 'waiting':
-      return 'claimDue';
-    case 'unreadable':
-    case 'overdue':
-    case 'retrying':
-    case 'running':
-    case 'paused':
-    case 'disabled':
-      return state;
-  }
+  return STATE_TOPICS[state] ?? state;
 }
 
 /** Reasons that need no one have the topic of their outcome. */
-const PLAIN: readonly string[] = ['completed', 'termEnded'];
-
-export function topicOf(outcome: Outcome | null, reason: string | null): string | undefined {
-  if (reason !== null && !PLAIN.includes(reason)) return reason;
-  return outcome ?? undefined;
+export function topicOf(outcome: RunOutcome, reason: string | null): string {
+  return reason === null || reason === 'completed' || reason === 'termEnded' ? outcome : reason;
 }
 
-/** The topic of an error of the API, by its code. */
 export function topicOfError(code: string): string {
-  const [topic = 'refused'] = Object.entries(ERROR_GUIDE).find(([, { codes }]) => codes.includes(code)) ?? [];
-  return topic;
+  return Object.entries(ERROR_GUIDE).find(([, { codes }]) => codes.includes(code))?.[0] ?? 'refused';
 }

@@ -1,11 +1,5 @@
-import { type ReadonlySignal, signal } from '@preact/signals';
-import { ApiError, type Failure, read } from './api';
-
-/** The last answer to a path, kept while the page is open: Back shows it at once. */
-interface Kept {
-  readonly body: unknown;
-  readonly etag: string | undefined;
-}
+import { computed, signal } from '@preact/signals';
+import { type Answered, ApiError, type Failure, read } from './api';
 
 export interface Live {
   readonly path: string | undefined;
@@ -23,28 +17,27 @@ const LAST_RETRY_MS = 60_000;
 const ABSENT_MS = 3_000;
 const KEPT_PATHS = 30;
 
-const kept = new Map<string, Kept>();
-const state = signal<Live>({ path: undefined, body: undefined, failure: undefined, retryAt: undefined });
-/** How far the service's clock is ahead of this machine's. */
-const ahead = signal(0);
+/** The last answers, kept while the page is open: Back shows them at once. */
+const kept = new Map<string, Answered>();
+export const live = signal<Live>({ path: undefined, body: undefined, failure: undefined, retryAt: undefined });
 
-export const live: ReadonlySignal<Live> = state;
+/** The service's time, to the second. It stands still while it is not visible. */
+export const now = signal(Date.now());
+/** As {@link now}, in steps of 10 s: for pictures of hours. */
+export const coarseNow = computed(() => now.value - (now.value % 10_000));
+/** How far the service's clock is ahead of this machine's. */
+let aheadMs = 0;
 
 let timer: number | undefined;
 /** A number for the question that counts: the answer to an older one is dropped. */
 let current = 0;
 let failures = 0;
 
-/** The service's time now. */
-export function serviceNow(): number {
-  return Date.now() + ahead.value;
-}
-
 /** Follows one path: there is one poll for all that is visible. */
 export function follow(path: string): void {
-  if (path === state.value.path) return;
+  if (path === live.value.path) return;
   failures = 0;
-  state.value = { path, body: kept.get(path)?.body, failure: undefined, retryAt: undefined };
+  live.value = { path, body: kept.get(path)?.body, failure: undefined, retryAt: undefined };
   void ask();
 }
 
@@ -53,33 +46,36 @@ export function refresh(): void {
   void ask();
 }
 
-export function watchVisibility(): void {
+/** Follows the clock, and whether the page is visible. */
+export function start(): void {
+  const setNow = (): void => {
+    if (!document.hidden) now.value = Date.now() + aheadMs;
+  };
+  setInterval(setNow, 1_000);
   document.addEventListener('visibilitychange', () => {
-    if (document.hidden) {
-      clearTimeout(timer);
-      current += 1;
-    } else {
-      void ask();
-    }
+    setNow();
+    clearTimeout(timer);
+    current += 1;
+    void ask();
   });
   addEventListener('online', refresh);
 }
 
 async function ask(): Promise<void> {
   clearTimeout(timer);
-  const { path } = state.peek();
+  const { path } = live.peek();
   if (path === undefined || document.hidden) return;
   current += 1;
   const mine = current;
   let waitMs: number;
   try {
     const known = kept.get(path);
-    const { body, etag, leastPollMs } = await read(path, known?.etag);
+    const answer = await read(path, known?.etag);
     if (mine !== current) return;
-    if (body !== undefined) keep(path, { body, etag });
+    if (answer.body !== undefined) keep(path, answer);
     failures = 0;
-    waitMs = Math.max(LEAST_MS, leastPollMs ?? DEFAULT_MS);
-    state.value = { path, body: body ?? known?.body, failure: undefined, retryAt: undefined };
+    waitMs = Math.max(LEAST_MS, answer.leastPollMs ?? DEFAULT_MS);
+    live.value = { path, body: answer.body ?? known?.body, failure: undefined, retryAt: undefined };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (mine !== current) return;
@@ -88,18 +84,17 @@ async function ask(): Promise<void> {
     const backOffMs = isAbsent ? ABSENT_MS : Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
     waitMs = backOffMs * (0.75 + Math.random() / 2);
     failures += 1;
-    const { body } = state.peek();
-    state.value = { path, body, failure: error.failure, retryAt: Date.now() + waitMs };
+    const { body } = live.peek();
+    live.value = { path, body, failure: error.failure, retryAt: Date.now() + waitMs };
   }
   timer = setTimeout(() => void ask(), waitMs);
 }
 
-function keep(path: string, answer: Kept): void {
+function keep(path: string, answer: Answered): void {
   kept.delete(path);
   kept.set(path, answer);
   const [oldest] = kept.keys();
   if (kept.size > KEPT_PATHS && oldest !== undefined) kept.delete(oldest);
-  const now =
-    typeof answer.body === 'object' && answer.body !== null && 'now' in answer.body ? answer.body.now : undefined;
-  if (typeof now === 'string') ahead.value = Date.parse(now) - Date.now();
+  const { now: at } = (answer.body ?? {}) as { readonly now?: unknown };
+  if (typeof at === 'string') aheadMs = Date.parse(at) - Date.now();
 }

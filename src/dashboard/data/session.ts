@@ -1,14 +1,9 @@
 import { computed, signal } from '@preact/signals';
 import { pathOf } from '../../client/operations';
 import { ApiError, type Failure, read } from './api';
-import type { Me, Version } from './model';
+import type { Me, Version } from '../../client/types';
 
-interface Session {
-  readonly me: Me;
-  readonly version: Version;
-}
-
-export const session = signal<Session | undefined>(undefined);
+export const session = signal<{ readonly me: Me; readonly version: Version } | undefined>(undefined);
 export const sessionFailure = signal<Failure | undefined>(undefined);
 
 /** Who may not act sees no action. The app checks every change again. */
@@ -19,6 +14,11 @@ export const mayAct = computed(() => {
 
 /** Whose jobs these are: it stands in the header, the title and every confirmation. */
 export const environment = computed(() => session.value?.version.environment ?? undefined);
+
+/** Its colour, for style.css. */
+export const environmentStyle = computed(() =>
+  environment.value === undefined ? {} : { '--environment': `var(--${environment.value.color})` },
+);
 
 /** Whether the first question for the caller has been answered. */
 export const isSettled = computed(() => session.value !== undefined || sessionFailure.value !== undefined);

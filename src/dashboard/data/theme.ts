@@ -39,5 +39,5 @@ export function nextTheme(): void {
 }
 
 export function applyTheme(): void {
-  document.documentElement.dataset['theme'] = theme.value.toLowerCase();
+  document.documentElement.style.colorScheme = theme.value === 'Auto' ? '' : theme.value.toLowerCase();
 }

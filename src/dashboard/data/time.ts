@@ -1,10 +1,7 @@
-import { computed } from '@preact/signals';
 import { param } from './address';
+import { type Scale, positionOf } from './marks';
 
-export const ZONES = ['mine', 'job', 'utc'] as const;
-export type ZoneChoice = (typeof ZONES)[number];
-
-export const zoneChoice = computed<ZoneChoice>(() => ZONES.find((one) => one === param('zone')) ?? 'mine');
+export const ZONES = { mine: 'My time', job: "Job's time", utc: 'UTC' } as const;
 
 /** The viewer's zone. A browser that does not know it has a name for that, which it does not take back. */
 export const MINE = knownZone(new Intl.DateTimeFormat().resolvedOptions().timeZone);
@@ -23,23 +20,16 @@ function knownZone(name: string): string {
 
 /** The zone to show a job's times in. */
 export function zoneOf(timeZone: string | null | undefined): string {
-  switch (zoneChoice.value) {
-    case 'mine':
-      return MINE;
-    case 'utc':
-      return 'UTC';
-    case 'job':
-      return shownZone(timeZone ?? 'UTC');
-  }
+  const choice = param('zone');
+  if (choice === 'utc') return 'UTC';
+  return choice === 'job' ? shownZone(timeZone ?? 'UTC') : MINE;
 }
 
 const zones = new Map<string, string>();
 
 /** The zone, or UTC: the zones of a browser may be older than those of the app. */
 export function shownZone(zone: string): string {
-  const known = zones.get(zone);
-  if (known !== undefined) return known;
-  const shown = knownZone(zone) === 'UTC' ? 'UTC' : zone;
+  const shown = zones.get(zone) ?? (knownZone(zone) === 'UTC' ? 'UTC' : zone);
   zones.set(zone, shown);
   return shown;
 }
@@ -59,6 +49,8 @@ function formatOf(zone: string, options: Intl.DateTimeFormatOptions): Intl.DateT
 const CLOCK = { hour: '2-digit', minute: '2-digit' } as const;
 const SECONDS = { ...CLOCK, second: '2-digit' } as const;
 const DATE = { day: 'numeric', month: 'short' } as const;
+const FULL = { weekday: 'short', ...DATE, year: 'numeric', ...SECONDS } as const;
+const DAY_NUMBERS = { year: 'numeric', month: '2-digit', day: '2-digit' } as const;
 
 /** `14:05` today, `21 Nov 14:05` on another day, with the year where it is another one. */
 export function shortTime(at: number, zone: string, now: number): string {
@@ -72,24 +64,24 @@ export function exactTime(at: number, zone: string, now: number): string {
 
 function dayPrefix(at: number, zone: string, now: number): string {
   if (dayOf(at, zone) === dayOf(now, zone)) return '';
-  const isSameYear = formatOf(zone, { year: 'numeric' }).format(at) === formatOf(zone, { year: 'numeric' }).format(now);
-  return `${formatOf(zone, isSameYear ? DATE : { ...DATE, year: 'numeric' }).format(at)} `;
+  const year = formatOf(zone, { year: 'numeric' });
+  const date = year.format(at) === year.format(now) ? DATE : { ...DATE, year: 'numeric' as const };
+  return `${formatOf(zone, date).format(at)} `;
 }
 
 export function dayOf(at: number, zone: string): string {
-  return formatOf(zone, { year: 'numeric', month: '2-digit', day: '2-digit' }).format(at);
+  return formatOf(zone, DAY_NUMBERS).format(at);
 }
 
 /** A whole instant, for a tooltip: `Sat 21 Nov 2026, 14:05:09 Europe/Berlin`. */
 export function fullTime(at: number, zone: string): string {
-  const options = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', ...SECONDS } as const;
-  return `${formatOf(zone, options).format(at)} ${shownZone(zone)}`;
+  return `${formatOf(zone, FULL).format(at)} ${shownZone(zone)}`;
 }
 
 /** The zone's offset from UTC at an instant, in minutes. */
 export function offsetAt(at: number, zone: string): number {
   const parts = new Map(
-    formatOf(zone, { year: 'numeric', month: 'numeric', day: 'numeric', ...SECONDS })
+    formatOf(zone, { ...DAY_NUMBERS, ...SECONDS })
       .formatToParts(at)
       .map(({ type, value }) => [type, Number(value)]),
   );
@@ -148,4 +140,29 @@ export function exactly(ms: number): string {
   ] as const;
   const shown = parts.filter(([count]) => count > 0).map(([count, unit]) => `${String(count)} ${unit}`);
   return shown.length === 0 ? '0 s' : shown.join(' ');
+}
+
+const STEPS = [
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * MINUTE),
+  ...[1, 2, 3, 6, 12, 24, 48, 168].map((count) => count * HOUR),
+];
+
+/** Round times of the zone, as many as their labels leave room for. */
+export function ticksOf(scale: Scale, zone: string, labelWidth: number) {
+  const room = Math.max(1, Math.floor(scale.width / labelWidth));
+  const span = scale.until - scale.from;
+  const step = STEPS.find((one) => span / one <= room) ?? 24 * 28 * HOUR;
+  const ticks: { readonly at: number; readonly x: number; readonly label: string }[] = [];
+  let last: number | undefined;
+  const offsetOf = (at: number): number => offsetAt(at, zone) * MINUTE;
+  // Where the clocks change, the time that follows by the step is not a round one.
+  const round = (at: number): number => Math.round((at + offsetOf(at)) / step) * step - offsetOf(at);
+  const offset = offsetOf(scale.from);
+  for (let at = Math.ceil((scale.from + offset) / step) * step - offset; at <= scale.until; at = round(at + step)) {
+    // Only the first label of a day has the day.
+    const label = shortTime(at, zone, last === undefined || dayOf(last, zone) === dayOf(at, zone) ? at : last);
+    ticks.push({ at, x: positionOf(scale, at), label });
+    last = at;
+  }
+  return ticks;
 }

@@ -2,20 +2,38 @@ import { computed } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, type Failure, read } from './api';
-import { asOf, type Claimed, hasBegun } from './begun';
-import { now } from './clock';
-import { type Live, follow, live } from './live';
+import { follow, live, now } from './live';
 import { isSettled } from './session';
+import type { Job, RunSummary } from '../../client/types';
+
+interface Reading<Body> {
+  /** Undefined: nothing has come yet. It stays while a newer answer is on its way. */
+  readonly body: Body | undefined;
+  readonly failure: Failure | undefined;
+}
+
+const NOTHING = { body: undefined, failure: undefined };
 
 /** Follows a path while the page that uses it is open. */
-export function useLive(path: string): Live {
+export function useLive<Body>(path: string): Reading<Body> {
   useEffect(() => follow(path), [path]);
   const state = live.value;
   // The first render of a page comes before its effect.
+  if (state.path !== path) return NOTHING;
   // Buttons that come later than the page would move it.
-  return state.path === path && (isSettled.value || state.failure !== undefined)
-    ? state
-    : { path, body: undefined, failure: undefined, retryAt: undefined };
+  return isSettled.value || state.failure !== undefined ? (state as Reading<Body>) : NOTHING;
+}
+
+type Claimed = Pick<Job, 'state' | 'detail' | 'currentRun'>;
+
+/** Whether the due time has come for which a job was claimed ahead. */
+function hasBegun({ state, currentRun }: Claimed, at: number): boolean {
+  return state === 'waiting' && currentRun?.startedAt != null && Date.parse(currentRun.startedAt) <= at;
+}
+
+/** A job as it is at an instant after the answer: one that was claimed ahead runs from its due time on. */
+export function asOf<J extends Claimed>(job: J, at: number): J {
+  return hasBegun(job, at) ? { ...job, state: 'running', detail: null } : job;
 }
 
 /** The jobs of an answer {@link asOf} now. The page is drawn again only when one of them begins. */
@@ -38,12 +56,6 @@ export function useWidth(): [RefObject<HTMLDivElement | null>, number] {
     return () => observer.disconnect();
   }, []);
   return [element, width];
-}
-
-interface Reading<Body> {
-  /** Undefined: nothing has come yet. It stays while a newer answer is on its way. */
-  readonly body: Body | undefined;
-  readonly failure: Failure | undefined;
 }
 
 /**
@@ -72,5 +84,46 @@ export function useRead<Body>(path: string | undefined, version: unknown): Readi
       isWanted = false;
     };
   }, [path, version]);
-  return state !== undefined && state.path === path ? state : { body: undefined, failure: undefined };
+  return state !== undefined && state.path === path ? state : NOTHING;
+}
+
+export interface HeldOrder {
+  readonly names: readonly string[];
+  /** Whether the right order is another one by now. */
+  readonly stale: boolean;
+  readonly sortAgain: () => void;
+}
+
+/**
+ * Keeps rows where they are while the page is open, until a person asks: no one loses a line, or clicks a row that came
+ * in between.
+ *
+ * @param wanted the names in the right order
+ * @param choice the filter, sort and page: another one sorts at once
+ */
+export function useHeldOrder(wanted: readonly string[], choice: string): HeldOrder {
+  const last = useRef<{ readonly choice: string; readonly names: readonly string[] }>(undefined);
+  const [, render] = useState(0);
+  if (last.current?.choice !== choice || last.current.names.length === 0) last.current = { choice, names: wanted };
+  const { names } = last.current;
+  return {
+    names,
+    stale: names.length !== wanted.length || names.some((name, index) => name !== wanted[index]),
+    sortAgain() {
+      last.current = undefined;
+      render((count) => count + 1);
+    },
+  };
+}
+
+/** The runs of a list in a held order. Those to which newer ones have left no place on the page stay. */
+export function useHeldRuns(newest: readonly RunSummary[]) {
+  const last = useRef<readonly RunSummary[]>([]);
+  const order = useHeldOrder(
+    newest.map(({ runId }) => runId),
+    '',
+  );
+  const known = new Map([...last.current, ...newest].map((run) => [run.runId, run]));
+  last.current = order.names.flatMap((runId) => known.get(runId) ?? []);
+  return { runs: last.current, order };
 }

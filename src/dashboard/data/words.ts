@@ -1,6 +1,6 @@
 import { wordOf } from '../../core/guide';
 import type { ShownState } from '../../core/shown-state';
-import type { Outcome } from './model';
+import type { RunOutcome } from '../../client/types';
 
 /** A colour's meaning. It is never without them: an icon and a word go with it. */
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'off';
@@ -35,15 +35,13 @@ function labelled<Name extends string>(
   ) as Record<Name, Label>;
 }
 
-/** Why a job has no next due time. */
-export const NO_DUE_TIMES = {
-  timed: 'There is none within the next 5 years.',
-  always: 'There is none: a leader job runs all the time.',
-  manual: 'There is none: it only runs on request.',
-} as const;
-
 export function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** With the note of a person, if there is one. */
+export function noted(text: string, note = ''): string {
+  return note === '' ? text : `${text}: ${note}`;
 }
 
 export const STATE_LABELS = labelled<ShownState>({
@@ -59,7 +57,7 @@ export const STATE_LABELS = labelled<ShownState>({
   disabled: ['slash', 'off'],
 });
 
-export const OUTCOME_LABELS = labelled<Outcome>({
+export const OUTCOME_LABELS = labelled<RunOutcome>({
   succeeded: ['check', 'good'],
   failed: ['cross', 'bad'],
   timedOut: ['timeout', 'bad'],
@@ -74,11 +72,17 @@ export const OUTCOME_LABELS = labelled<Outcome>({
   retrying: ['retry', 'warn'],
 });
 
-/** The end of a run whose outcome is only in its record. */
-export const UNKNOWN_LABEL: Label = { word: 'Over', icon: 'dot', tone: 'calm' };
+export function isOpen(outcome: RunOutcome): boolean {
+  return outcome === 'running' || outcome === 'retrying';
+}
 
-export function outcomeLabel(outcome: Outcome | null): Label {
-  return outcome === null ? UNKNOWN_LABEL : OUTCOME_LABELS[outcome];
+/** @param outcome null: it is only in the record of the run */
+export function outcomeLabel(outcome: RunOutcome | null): Label {
+  return outcome === null ? { word: 'Over', icon: 'dot', tone: 'calm' } : OUTCOME_LABELS[outcome];
+}
+
+export function outcomeWord(outcome: RunOutcome | null): string {
+  return outcomeLabel(outcome).word.toLowerCase();
 }
 
 export function plural(count: number, one: string, several = `${one}s`): string {

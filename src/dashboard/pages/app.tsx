@@ -1,50 +1,41 @@
-import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { hasParam, pageOf, param } from '../data/address';
+import { live, now, refresh } from '../data/live';
+import { environment, environmentStyle, loadSession, session } from '../data/session';
+import { applyTheme, nextTheme, theme } from '../data/theme';
+import { ZONES } from '../data/time';
 import { ActionDialog, News } from '../parts/action-dialog';
-import { SkippedTimesDialog } from './skipped-times';
-import { AuditPage } from './audit-page';
-import { changed, go, pageOf, param } from '../data/address';
-import { now } from '../data/clock';
-import { DeploymentsPage } from './deployments-page';
-import { live, refresh } from '../data/live';
-import { Overview } from './overview';
-import { HelpLink } from '../parts/help-link';
-import { HelpPage } from './help-page';
-import { topicOfError } from '../data/help-topics';
-import { JobPage } from './job-page';
-import { TimelinePage } from './timeline-page';
+import { FailureHelp } from '../parts/help';
 import { EnvironmentChip, Icon, Link, LoginLink, Select, sentence } from '../parts/parts';
+import { AuditPage } from './audit-page';
+import { DeploymentsPage } from './deployments-page';
+import { HelpPage } from './help-page';
+import { JobPage } from './job-page';
+import { Overview } from './overview';
 import { RunPage } from './run-page';
 import { RunsPage } from './runs-page';
-import { environment, loadSession, session } from '../data/session';
-import { applyTheme, nextTheme, theme } from '../data/theme';
-import { zoneChoice, ZONES } from '../data/time';
-
-interface Page {
-  readonly title: string;
-  readonly content: JSX.Element;
-}
+import { SkippedTimesDialog } from './skipped-times';
+import { TimelinePage } from './timeline-page';
 
 /** The pages beside that of all jobs. */
 const VIEWS = [
-  { name: 'runs', title: 'Runs', content: () => <RunsPage /> },
-  { name: 'timeline', title: 'Timeline', content: () => <TimelinePage /> },
-  { name: 'deployments', title: 'Deployments', content: () => <DeploymentsPage /> },
-  { name: 'audit', title: 'Changes', content: () => <AuditPage /> },
-  { name: 'help', title: 'Help', content: () => <HelpPage /> },
-] as const;
+  { name: 'runs', title: 'Runs', Page: RunsPage },
+  { name: 'timeline', title: 'Timeline', Page: TimelinePage },
+  { name: 'deployments', title: 'Deployments', Page: DeploymentsPage },
+  { name: 'audit', title: 'Changes', Page: AuditPage },
+  { name: 'help', title: 'Help', Page: HelpPage },
+];
 
-function page(): Page {
+function page() {
   const run = param('run');
   if (run !== undefined) return { title: run, content: <RunPage key={run} id={run} /> };
   const job = param('job');
   if (job !== undefined) return { title: job, content: <JobPage key={job} name={job} /> };
-  const view = VIEWS.find(({ name }) => name === param('view'));
-  if (view !== undefined) return { title: view.title, content: view.content() };
-  return { title: 'Jobs', content: <Overview /> };
+  const { title, Page } = VIEWS.find(({ name }) => name === param('view')) ?? { title: 'Jobs', Page: Overview };
+  return { title, content: <Page /> };
 }
 
-export function App(): JSX.Element {
+export function App() {
   const { title, content } = page();
   const main = useRef<HTMLElement>(null);
   const shown = useRef(title);
@@ -85,16 +76,16 @@ export function App(): JSX.Element {
   );
 }
 
-function Header(): JSX.Element {
+function Header() {
   const me = session.value?.me;
   return (
-    <header class={`top ${environment.value?.color ?? ''}`}>
+    <header class="top" style={environmentStyle.value}>
       <Link href={pageOf({})} class="brand">
         cronlease
       </Link>
       <EnvironmentChip />
       <nav aria-label="Pages">
-        <Link href={pageOf({})} current={['job', 'run', 'view'].every((name) => param(name) === undefined)}>
+        <Link href={pageOf({})} current={!hasParam('job', 'run', 'view')}>
           Jobs
         </Link>
         {VIEWS.map(({ name, title }) => (
@@ -104,7 +95,7 @@ function Header(): JSX.Element {
         ))}
       </nav>
       <div class="tools">
-        <ZoneSelect />
+        <Select name="zone" label="Time zone of the times shown" options={Object.entries(ZONES)} replace />
         <button type="button" class="quiet" onClick={nextTheme} title="Change between light, dark and the system's">
           <span class="visually-hidden">Theme: </span>
           {theme.value}
@@ -119,21 +110,8 @@ function Header(): JSX.Element {
   );
 }
 
-const ZONE_NAMES = { mine: 'My time', job: "Job's time", utc: 'UTC' } as const;
-
-function ZoneSelect(): JSX.Element {
-  return (
-    <Select
-      label="Time zone of the times shown"
-      value={zoneChoice.value}
-      options={ZONES.map((zone) => [zone, ZONE_NAMES[zone]])}
-      choose={(zone) => go(changed({ zone: zone === 'mine' ? undefined : zone }), 'replace')}
-    />
-  );
-}
-
 /** Stands over the foot of the page while the app does not answer, so that nothing moves. */
-function Connection(): JSX.Element {
+function Connection() {
   const { failure, retryAt, body } = live.value;
   // Without any data, the page itself shows the failure.
   if (failure === undefined || body === undefined) return <div role="status" />;
@@ -145,7 +123,7 @@ function Connection(): JSX.Element {
       <Icon name="alert" />
       <p class="foreign">
         {sentence(`This page is out of date: ${failure.detail}`)}
-        <span aria-hidden="true"> Next try in {seconds} s.</span> <HelpLink topic={topicOfError(failure.code)} />
+        <span aria-hidden="true"> Next try in {seconds} s.</span> <FailureHelp failure={failure} />
       </p>
       {failure.status === 401 ? (
         <LoginLink />

@@ -1,17 +1,14 @@
-import { given } from '../../core/given';
-import { pathOf } from '../../client/operations';
-import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AuditQuery } from '../../client';
-import { pageOf, param } from '../data/address';
-import { now } from '../data/clock';
-import { hoursOf } from '../data/hours';
-import type { Audit } from '../data/model';
-import { Badge, Exact, Link, Notice, OlderPages, SearchBox, Table, Warnings } from '../parts/parts';
-import { NotYet } from '../parts/failure-notice';
-import { Choice, CHANNELS, HOURS } from '../parts/run-filters';
+import { pathOf } from '../../client/operations';
+import type { Audit } from '../../client/types';
+import { hasParam, hoursBefore, pageOf, param } from '../data/address';
+import { now } from '../data/live';
 import { useLive } from '../data/use-live';
 import type { Label } from '../data/words';
+import { NotYet } from '../parts/help';
+import { Badge, Exact, Link, Notice, OlderPages, SearchBox, Select, Table, Warnings } from '../parts/parts';
+import { CHANNELS, HOURS } from '../parts/run-filters';
 
 type Entry = Audit['entries'][number];
 
@@ -19,24 +16,23 @@ type Entry = Audit['entries'][number];
 const TYPED_MS = 300;
 
 const ACTIONS: Readonly<Record<NonNullable<AuditQuery['action']>, string>> = {
-  run: 'runs',
-  rerun: 'runs again',
-  backfill: 'back-fills',
-  cancel: 'cancellations',
-  pause: 'pauses',
-  resume: 'ends of pauses',
-  maintenance: 'ends of maintenance',
-  ack: 'acknowledgements',
-  unack: 'acknowledgements taken back',
-  cordon: 'cordons',
-  uncordon: 'cordons lifted',
-  unlock: 'leases broken',
-  forget: 'jobs forgotten',
-  recover: 'repairs after a failover',
-  shards: 'shards',
+  run: 'Runs',
+  rerun: 'Runs again',
+  backfill: 'Back-fills',
+  cancel: 'Cancellations',
+  pause: 'Pauses',
+  resume: 'Ends of pauses',
+  maintenance: 'Ends of maintenance',
+  ack: 'Acknowledgements',
+  unack: 'Acknowledgements taken back',
+  cordon: 'Cordons',
+  uncordon: 'Cordons lifted',
+  unlock: 'Leases broken',
+  forget: 'Jobs forgotten',
+  recover: 'Repairs after a failover',
+  shards: 'Shards',
 };
 
-/** Changes whose target is not a job. */
 const OF_SEVERAL: ReadonlySet<string> = new Set(['maintenance', 'recover', 'shards']);
 
 const LABELS: Readonly<Record<Entry['state'], Label>> = {
@@ -45,18 +41,19 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
   begun: { word: 'Begun', icon: 'alert', tone: 'warn' },
 };
 
-export function AuditPage(): JSX.Element {
+const COLUMNS = [['When', undefined, 150], ['Who', undefined, 240], ['What'], ['Why']] as const;
+
+export function AuditPage() {
   const [openedAt] = useState(() => now.peek());
-  const cursor = param('cursor');
-  const hours = hoursOf(param('hours'));
-  const wanted = given({
+  const path = pathOf('listAudit', [], {
+    limit: 50,
     q: useSettled(param('q')),
     action: param('action'),
     channel: param('channel'),
-    since: hours === undefined ? undefined : new Date(openedAt - hours * 3_600_000).toISOString(),
+    since: hoursBefore(openedAt),
+    cursor: param('cursor'),
   });
-  const query = new URLSearchParams({ limit: '50', ...wanted, ...given({ cursor }) });
-  const { body, failure } = useLive(`${pathOf('listAudit')}?${query.toString()}`);
+  const { body, failure } = useLive<Audit>(path);
   return (
     <>
       <div class="title">
@@ -66,20 +63,11 @@ export function AuditPage(): JSX.Element {
         </div>
       </div>
       <div class="line filters">
-        <Choice filter="hours" label="When the changes were made" all="Any time" options={HOURS} />
-        <Choice filter="action" label="What was changed" all="All changes" options={Object.entries(ACTIONS)} />
-        <Choice
-          filter="channel"
-          label="From where it was changed"
-          all="From anywhere"
-          options={Object.entries(CHANNELS).filter(([channel]) => channel !== 'schedule')}
-        />
+        <Select name="hours" label="When the changes were made" options={HOURS} />
+        <Select name="action" label="What was changed" options={[['', 'All changes'], ...Object.entries(ACTIONS)]} />
+        <Select name="channel" label="From where it was changed" options={CHANNELS} />
       </div>
-      {body === undefined ? (
-        <NotYet failure={failure} what="changes" rows={10} />
-      ) : (
-        <Loaded audit={body as Audit} isFirst={cursor === undefined} isSearch={Object.keys(wanted).length > 0} />
-      )}
+      {body === undefined ? <NotYet failure={failure} what="changes" rows={10} /> : <Loaded audit={body} />}
     </>
   );
 }
@@ -94,34 +82,16 @@ function useSettled(text: string | undefined): string | undefined {
   return settled;
 }
 
-function Loaded({
-  audit: { entries, problems, cursor },
-  isFirst,
-  isSearch,
-}: {
-  readonly audit: Audit;
-  readonly isFirst: boolean;
-  readonly isSearch: boolean;
-}): JSX.Element {
+function Loaded({ audit: { entries, problems, cursor } }: { readonly audit: Audit }) {
   return (
     <>
       <Warnings texts={problems} />
       {entries.length === 0 ? (
-        <Notice
-          title={
-            isSearch
-              ? cursor === null
-                ? 'No change matches'
-                : 'No change matches so far'
-              : isFirst
-                ? 'No changes yet'
-                : 'There are no older changes'
-          }
-        >
+        <Notice title={titleOfNone(cursor === null)}>
           <p>Whatever a person or a key changes is recorded here: who, when, from where, and why.</p>
         </Notice>
       ) : (
-        <Table name="Changes" kind="changes" columns={[['When'], ['Who'], ['What'], ['Why']]}>
+        <Table name="Changes" kind="slim changes" columns={COLUMNS}>
           {entries.map((entry) => (
             <Row key={entry.id} entry={entry} />
           ))}
@@ -132,7 +102,13 @@ function Loaded({
   );
 }
 
-function Row({ entry }: { readonly entry: Entry }): JSX.Element {
+/** @param isWhole whether all changes have been searched */
+function titleOfNone(isWhole: boolean): string {
+  if (hasParam('q', 'action', 'channel', 'hours')) return `No change matches${isWhole ? '' : ' so far'}`;
+  return hasParam('cursor') ? 'There are no older changes' : 'No changes yet';
+}
+
+function Row({ entry }: { readonly entry: Entry }) {
   const { at, actor, identity, proven, channel, note, action, target, state, before, after } = entry;
   const isOfJob = !action.includes('cordon') && !OF_SEVERAL.has(action);
   return (

@@ -1,13 +1,13 @@
-import { Fragment, type JSX } from 'preact';
+import { Fragment } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { Guidance } from '../../core/guide';
 import { fragment } from '../data/address';
-import { HelpLink, helpHref } from '../parts/help-link';
 import { HELP } from '../data/help-topics';
 import { Link } from '../parts/parts';
+import { HelpLink, helpHref } from '../parts/help';
 
 /** What every outcome, reason, state and error means, and what to do. It is part of the app, so it needs no internet. */
-export function HelpPage(): JSX.Element {
+export function HelpPage() {
   const anchor = fragment.value;
   useEffect(() => {
     const heading = anchor === '' ? null : document.getElementById(anchor);
@@ -58,7 +58,7 @@ function idOf(name: string): string {
   return name.toLowerCase().replaceAll(' ', '-');
 }
 
-function Topic({ name, class: kind }: { readonly name: string; readonly class: string }): JSX.Element {
+function Topic({ name, class: kind }: { readonly name: string; readonly class: string }) {
   return (
     <Link href={helpHref(idOf(name))} class={kind}>
       {name}
@@ -66,7 +66,7 @@ function Topic({ name, class: kind }: { readonly name: string; readonly class: s
   );
 }
 
-function Advice({ guidance: { meaning, next, remedy } }: { readonly guidance: Guidance }): JSX.Element {
+function Advice({ guidance: { meaning, next, remedy } }: { readonly guidance: Guidance }) {
   return (
     <>
       <p>
@@ -82,7 +82,7 @@ function Advice({ guidance: { meaning, next, remedy } }: { readonly guidance: Gu
 }
 
 /** Names in backticks as code. After "see", they lead to their own part of the page. */
-function Sentences({ text }: { readonly text: string }): JSX.Element {
+function Sentences({ text }: { readonly text: string }) {
   const pieces = text.split('`');
   return (
     <>

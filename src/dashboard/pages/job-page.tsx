@@ -1,35 +1,34 @@
-import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { pathOf } from '../../client/operations';
+import type { DueTimes as Due, Job, OneJob, Runs } from '../../client/types';
 import { shownState } from '../../core/shown-state';
 import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from '../data/actions';
 import { pageOf } from '../data/address';
-import type { Failure } from '../data/api';
-import { now } from '../data/clock';
-import { BackfillPanel } from '../parts/backfill-panel';
-import { DueTimes } from '../parts/due-times';
-import type { DueTimes as Due, Job, OneJob, Runs } from '../data/model';
-import { HeatMap } from '../parts/heat-map';
-import { Ago, Ask, Badge, Crumbs, Fact, InHowLong, Link, Notice, Since, Time } from '../parts/parts';
-import { HelpLink } from '../parts/help-link';
 import { topicOfState } from '../data/help-topics';
-import { NotYet } from '../parts/failure-notice';
-import { RunsTable, runsPath } from '../parts/runs-table';
+import { now } from '../data/live';
 import { mayAct } from '../data/session';
-import { SettingsInWords } from '../data/settings-words';
-import { duration, span } from '../data/time';
-import { runHref, RunsOverTime } from '../parts/runs-over-time';
-import { Trend } from '../parts/trend';
+import { span } from '../data/time';
 import { useBegun, useLive, useRead } from '../data/use-live';
-import { outcomeLabel, plural, STATE_LABELS } from '../data/words';
+import { noted, plural, STATE_LABELS } from '../data/words';
+import { Ask } from '../parts/action-dialog';
+import { BackfillPanel } from '../parts/backfill-panel';
+import { HeatMap } from '../parts/heat-map';
+import { HelpLink, NotYet } from '../parts/help';
+import { DueTimes, SettingsInWords } from '../parts/job-settings';
+import { lastRunText } from '../parts/jobs-table';
+import { Ago, Badge, Crumbs, Fact, Link, NextDue, Notice, Tags, Time } from '../parts/parts';
+import { runsPath } from '../parts/run-filters';
+import { runHref, RunsOverTime } from '../parts/runs-over-time';
+import { RunsTable } from '../parts/runs-table';
+import { Trend } from '../parts/trend';
 import { WhyPanel } from '../parts/why-panel';
 
 const RUNS = 50;
 const DUE_TIMES = 10;
 
-export function JobPage({ name }: { readonly name: string }): JSX.Element {
-  const { body, failure } = useLive(pathOf('getJob', [name]));
-  if (body !== undefined) return <Loaded job={body as OneJob} />;
+export function JobPage({ name }: { readonly name: string }) {
+  const { body, failure } = useLive<OneJob>(pathOf('getJob', [name]));
+  if (body !== undefined) return <Loaded job={body} />;
   return (
     <>
       <Crumbs />
@@ -47,56 +46,41 @@ export function JobPage({ name }: { readonly name: string }): JSX.Element {
   );
 }
 
-function Loaded({ job: answered }: { readonly job: OneJob }): JSX.Element {
+function Loaded({ job: answered }: { readonly job: OneJob }) {
   const [job = answered] = useBegun(useMemo(() => [answered], [answered]));
-  const { name } = job;
+  const { name, timeZone: zone, settings } = job;
   const runs = useRead<Runs>(runsPath(name, RUNS), answered);
-  const inFile = job.settings !== null;
-  const next = useRead<Due>(inFile ? pathOf('listDueTimes', [], { job: name, count: DUE_TIMES }) : undefined, answered);
+  const duePath = settings === null ? undefined : pathOf('listDueTimes', [], { job: name, count: DUE_TIMES });
+  const next = useRead<Due>(duePath, answered);
   const due = next.body?.jobs[0];
-  const hasCome = [runs, ...(inFile ? [next] : [])].every(({ body, failure }) => (body ?? failure) !== undefined);
+  const hasCome = [runs, ...(settings === null ? [] : [next])].every(({ body, failure }) => body ?? failure);
+  const listed = runs.body?.runs ?? [];
   return (
     <>
       <Head job={job} />
       <Facts job={job} />
       <RunsTable runs={runs.body} failure={runs.failure} job={name} />
       {/* Nothing stands below what has not its height yet. */}
-      {hasCome && <Below job={job} listed={runs.body} due={due} failure={next.failure} />}
+      {hasCome && (
+        <>
+          <RunsOverTime runs={listed} isPart={runs.body?.cursor != null} due={due?.due ?? []} zone={zone} />
+          {settings !== null && <WhyPanel job={name} zone={zone} version={job} />}
+          <div class="two">
+            <Trend runs={listed} zone={zone} />
+            <HeatMap job={name} />
+          </div>
+          {settings?.kind === 'timed' && <BackfillPanel job={job} />}
+          <div class="two">
+            {settings !== null && <DueTimes kind={settings.kind} due={due} failure={next.failure} />}
+            <SettingsInWords settings={settings} />
+          </div>
+        </>
+      )}
     </>
   );
 }
 
-interface BelowProps {
-  readonly job: OneJob;
-  /** Its latest runs, or those that were asked for. */
-  readonly listed: Runs | undefined;
-  readonly due: Due['jobs'][number] | undefined;
-  /** Why the due times are not here. */
-  readonly failure: Failure | undefined;
-}
-
-function Below({ job, listed, due, failure }: BelowProps): JSX.Element {
-  const { name, timeZone } = job;
-  const runs = listed?.runs ?? [];
-  const inFile = job.settings !== null;
-  return (
-    <>
-      <RunsOverTime runs={runs} isPart={listed?.cursor != null} due={due?.due ?? []} zone={timeZone} />
-      {inFile && <WhyPanel job={name} zone={timeZone} version={job} />}
-      <div class="two">
-        <Trend runs={runs} zone={timeZone} />
-        <HeatMap job={name} />
-      </div>
-      {inFile && job.settings?.kind === 'timed' && <BackfillPanel job={job} />}
-      <div class="two">
-        {job.settings !== null && <DueTimes kind={job.settings.kind} due={due} failure={failure} />}
-        <SettingsInWords settings={job.settings} />
-      </div>
-    </>
-  );
-}
-
-function Head({ job }: { readonly job: OneJob }): JSX.Element {
+function Head({ job }: { readonly job: OneJob }) {
   const { name, description, tags } = job;
   return (
     <div>
@@ -109,23 +93,25 @@ function Head({ job }: { readonly job: OneJob }): JSX.Element {
         {mayAct.value && <Actions job={job} />}
       </div>
       <p class="muted foreign">
-        {tags.map((tag) => (
-          <Link key={tag} href={pageOf({ tag })} class="tag">
-            {tag}
-          </Link>
-        ))}
+        <Tags tags={tags} hrefOf={(tag) => pageOf({ tag })} />
         {description}
       </p>
     </div>
   );
 }
 
-function Actions({ job }: { readonly job: OneJob }): JSX.Element {
+function Actions({ job }: { readonly job: OneJob }) {
+  const { settings, incident, pause } = job;
   return (
     <div class="buttons aside">
-      {job.settings !== null && <Ask action={runJob(job)}>Run now</Ask>}
-      {job.incident !== null && <Acknowledge job={job} />}
-      {job.pause === null ? (
+      {settings !== null && <Ask action={runJob(job)}>Run now</Ask>}
+      {incident !== null &&
+        (incident.acknowledgement === null ? (
+          <Ask action={acknowledge(job)}>Acknowledge</Ask>
+        ) : (
+          <Ask action={unacknowledge(job)}>Lift acknowledgement</Ask>
+        ))}
+      {pause === null ? (
         <Ask action={pauseJob(job)}>Pause</Ask>
       ) : (
         <Ask action={resumeJob(job)} class="primary">
@@ -136,86 +122,66 @@ function Actions({ job }: { readonly job: OneJob }): JSX.Element {
   );
 }
 
-function Acknowledge({ job }: { readonly job: OneJob }): JSX.Element {
-  const isDone = job.incident?.acknowledgement != null;
-  return isDone ? (
-    <Ask action={unacknowledge(job)}>Lift acknowledgement</Ask>
-  ) : (
-    <Ask action={acknowledge(job)}>Acknowledge</Ask>
-  );
-}
-
-function Facts({ job }: { readonly job: OneJob }): JSX.Element {
-  const { schedule, timeZone, nextDueAt, lastRun, incident, overdueSince, pause, waiting, lastHolder } = job;
+function Facts({ job }: { readonly job: OneJob }) {
+  const { schedule, timeZone: zone, nextDueAt, lastRun, incident, overdueSince, pause, waiting, lastHolder } = job;
   return (
     <dl class="facts panel">
-      <Fact name="Schedule">
+      <Fact name="Schedule" more={zone}>
         {schedule === null ? 'not in this jobs file' : <code>{schedule}</code>}
-        <span class="second">{timeZone}</span>
       </Fact>
       <Fact name="Next due">
-        {nextDueAt === null ? (
-          'none'
-        ) : (
-          <>
-            <Time at={nextDueAt} zone={timeZone} />
-            <span class="second">
-              <InHowLong at={nextDueAt} zone={timeZone} />
-            </span>
-          </>
-        )}
+        <NextDue at={nextDueAt} zone={zone} />
       </Fact>
-      <Fact name="Last run">
-        {lastRun === null ? (
-          'never'
-        ) : (
-          <>
-            <Link href={runHref(lastRun.runId)}>
-              <Time at={lastRun.scheduledFor} zone={timeZone} />
-            </Link>
-            <span class="second">
-              {outcomeLabel(lastRun.outcome).word.toLowerCase()}
-              {lastRun.durationMs === null ? '' : ` in ${duration(lastRun.durationMs)}`}
-            </span>
-          </>
-        )}
-      </Fact>
-      <CurrentRun job={job} />
-      {incident !== null && <IncidentFact incident={incident} zone={timeZone} />}
-      {overdueSince !== null && (
-        <Fact name="Overdue">
-          <Since at={overdueSince} zone={timeZone} />
+      {lastRun === null ? (
+        <Fact name="Last run">never</Fact>
+      ) : (
+        <Fact name="Last run" more={lastRunText(lastRun)}>
+          <Link href={runHref(lastRun.runId)}>
+            <Time at={lastRun.scheduledFor} zone={zone} />
+          </Link>
         </Fact>
       )}
-      {waiting.length > 0 && <Fact name="Requests">{plural(waiting.length, 'request waits', 'requests wait')}</Fact>}
-      {pause !== null && <PauseFact pause={pause} zone={timeZone} />}
-      {lastHolder !== null && <Fact name="Last deployment">{lastHolder}</Fact>}
+      <CurrentRun job={job} />
+      {incident !== null && <IncidentFact incident={incident} zone={zone} />}
+      <Fact name="Overdue">{overdueSince !== null && <Since at={overdueSince} zone={zone} />}</Fact>
+      <Fact name="Requests">{waiting.length > 0 && plural(waiting.length, 'request waits', 'requests wait')}</Fact>
+      {pause !== null && <PauseFact pause={pause} zone={zone} />}
+      <Fact name="Last deployment">{lastHolder}</Fact>
     </dl>
   );
 }
 
-interface PauseFactProps {
-  readonly pause: NonNullable<OneJob['pause']>;
+interface OfTimes {
   readonly zone: string | null;
 }
 
-function PauseFact({ pause, zone }: PauseFactProps): JSX.Element {
+function Since({ at, zone }: OfTimes & { readonly at: string }) {
+  return (
+    <>
+      for {span(Math.max(0, now.value - Date.parse(at)))}
+      <span class="second">
+        since <Time at={at} zone={zone} />
+      </span>
+    </>
+  );
+}
+
+function PauseFact({ pause, zone }: OfTimes & { readonly pause: NonNullable<OneJob['pause']> }) {
+  const { by, note, since, until } = pause;
   return (
     <Fact name="Paused">
-      <span class="foreign">
-        by {pause.by}: {pause.note}
-      </span>
+      <span class="foreign">{noted(`by ${by}`, note)}</span>
       <span class="second">
-        since <Time at={pause.since} zone={zone} />
-        {pause.until !== null && ', until '}
-        {pause.until !== null && <Time at={pause.until} zone={zone} />}
+        since <Time at={since} zone={zone} />
+        {until !== null && ', until '}
+        {until !== null && <Time at={until} zone={zone} />}
       </span>
     </Fact>
   );
 }
 
 /** It stands there without a run too, so that nothing moves when one starts or ends. */
-function CurrentRun({ job: { currentRun, detail, pause } }: { readonly job: OneJob }): JSX.Element {
+function CurrentRun({ job: { currentRun, detail, pause } }: { readonly job: OneJob }) {
   const { runId, attempt = 0, startedAt, retryAt, holder } = currentRun ?? {};
   const wait = retryAt == null ? 0 : Date.parse(retryAt) - now.value;
   const since = startedAt == null ? 0 : now.value - Date.parse(startedAt);
@@ -233,17 +199,15 @@ function CurrentRun({ job: { currentRun, detail, pause } }: { readonly job: OneJ
   );
 }
 
-interface IncidentFactProps {
-  readonly incident: NonNullable<Job['incident']>;
-  readonly zone: string | null;
-}
-
 /** The failures of a job until its next success, and who looks after them. */
-function IncidentFact({ incident, zone }: IncidentFactProps): JSX.Element {
+function IncidentFact({ incident, zone }: OfTimes & { readonly incident: NonNullable<Job['incident']> }) {
   const { since, isWhole, failures, firstRunId, acknowledgement } = incident;
   return (
     <>
-      <Fact name={failures === 0 ? 'Without success' : 'Failing'}>
+      <Fact
+        name={failures === 0 ? 'Without success' : 'Failing'}
+        more={failures === 0 ? 'no run has failed' : plural(failures, 'failed run')}
+      >
         {firstRunId === null ? (
           <Since at={since} zone={zone} />
         ) : (
@@ -254,14 +218,10 @@ function IncidentFact({ incident, zone }: IncidentFactProps): JSX.Element {
             </Link>
           </>
         )}
-        <span class="second">{failures === 0 ? 'no run has failed' : plural(failures, 'failed run')}</span>
       </Fact>
       {acknowledgement !== null && (
         <Fact name="Acknowledged">
-          <span class="foreign">
-            by {acknowledgement.by}
-            {acknowledgement.note === '' ? '' : `: ${acknowledgement.note}`}
-          </span>
+          <span class="foreign">{noted(`by ${acknowledgement.by}`, acknowledgement.note)}</span>
           <span class="second">
             <Ago at={acknowledgement.at} zone={zone} />, until{' '}
             {acknowledgement.until === null ? 'its next success' : <Time at={acknowledgement.until} zone={zone} />}

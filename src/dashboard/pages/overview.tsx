@@ -1,23 +1,26 @@
-import type { JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { pathOf } from '../../client/operations';
+import type { Job, Jobs } from '../../client/types';
 import { SHOWN_STATES, type ShownState, needsAttention, shownState } from '../../core/shown-state';
-import { changed, go, param } from '../data/address';
-import { Deployments } from '../parts/deployments';
-import { JobsTable } from '../parts/jobs-table';
-import type { Job, Jobs } from '../data/model';
-import { Maintenance, StartMaintenance } from '../parts/maintenance';
-import { Icon, Link, Notice, pageNumber, Pages, SearchBox, Select, TagSelect } from '../parts/parts';
-import { NotYet, ProblemsNotice } from '../parts/failure-notice';
-import { FailedLately } from './runs-page';
-import { plural, STATE_LABELS } from '../data/words';
+import { endMaintenance, maintained, startMaintenance } from '../data/actions';
+import { changed, hasParam, pageNumber, param } from '../data/address';
+import { mayAct } from '../data/session';
 import { useBegun, useLive } from '../data/use-live';
+import { plural, STATE_LABELS, type Tone } from '../data/words';
+import { Ask } from '../parts/action-dialog';
+import { NotYet, ProblemsNotice } from '../parts/help';
+import { JobsTable } from '../parts/jobs-table';
+import { Icon, Link, NoJobs, Notice, Pages, SearchBox, Select, TagSelect, Time } from '../parts/parts';
+import { DeploymentLine } from './deployments-page';
+import { FailedLately } from './runs-page';
 
 const PAGE = 100;
 const FOLDED_ROWS = 12;
+const FILTERS = ['state', 'tag', 'q'] as const;
 
-export function Overview(): JSX.Element {
-  const { body, failure } = useLive(pathOf('listJobs'));
-  if (body !== undefined) return <Loaded all={body as Jobs} />;
+export function Overview() {
+  const { body, failure } = useLive<Jobs>(pathOf('listJobs'));
+  if (body !== undefined) return <Loaded all={body} />;
   return (
     <>
       <h1>Jobs</h1>
@@ -26,10 +29,17 @@ export function Overview(): JSX.Element {
   );
 }
 
-function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
-  const { deployments, maintenance, problems } = all;
-  const jobs = useBegun(all.jobs);
-  const listed = listedOf(searchedOf(jobs));
+interface Asked {
+  readonly jobs: readonly Job[];
+  /** Those that the search and the tag leave. */
+  readonly searched: readonly Job[];
+  /** Those of them in the chosen state. */
+  readonly listed: readonly Job[];
+}
+
+function Loaded({ all: { jobs: answered, deployments, maintenance, problems } }: { readonly all: Jobs }) {
+  const jobs = useBegun(answered);
+  const asked = askedOf(jobs);
   const attention = jobs.filter((job) => needsAttention(job)).length;
   return (
     <>
@@ -42,43 +52,55 @@ function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
         {jobs.length > 0 && <Search jobs={jobs} />}
       </div>
       <div class="with-actions">
-        <Deployments deployments={deployments} />
-        {jobs.length > 0 && <StartMaintenance scope={{ all: jobs, listed: isFiltered() ? listed : undefined }} />}
+        <DeploymentLine deployments={deployments} />
+        {jobs.length > 0 && mayAct.value && (
+          <Ask action={startMaintenance({ all: jobs, listed: hasParam(...FILTERS) ? asked.listed : undefined })}>
+            Start maintenance
+          </Ask>
+        )}
       </div>
-      {maintenance.length > 0 && <Maintenance works={maintenance} jobs={jobs} />}
+      {maintenance.length > 0 && <Maintenance maintenance={maintenance} jobs={jobs} />}
       <ProblemsNotice problems={problems} />
-      {jobs.length === 0 ? <NoJobs /> : <Chosen jobs={jobs} />}
+      {jobs.length === 0 ? <NoJobs /> : <Chosen {...asked} />}
     </>
   );
 }
 
-function NoJobs(): JSX.Element {
+/** All can see that jobs stand still on purpose. */
+function Maintenance({ maintenance, jobs }: Pick<Jobs, 'maintenance' | 'jobs'>) {
   return (
-    <Notice title="There are no jobs yet">
-      <p>Add a job to jobs.json, write its handler, and deploy the app. The job appears here with the next tick.</p>
+    <Notice title="Maintenance" tone="warn">
+      {maintenance.map((work) => (
+        <div key={`${work.since} ${work.jobs}`} class="work">
+          <p class="foreign">
+            {work.by} paused {maintained(work)}: {work.note}. Since <Time at={work.since} zone={null} />
+            {work.until === null ? '' : ', until '}
+            {work.until !== null && <Time at={work.until} zone={null} />}.
+          </p>
+          {mayAct.value && <Ask action={endMaintenance(work, jobs)}>End maintenance</Ask>}
+        </div>
+      ))}
     </Notice>
   );
 }
 
 type Sort = 'worst' | 'name' | 'last' | 'next';
 
-function Chosen({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
+function Chosen({ jobs, searched, listed }: Asked) {
   const [state, tag, q] = [param('state'), param('tag'), param('q')];
   const sort = (['name', 'last', 'next'] as const).find((one) => one === param('sort')) ?? 'worst';
-  const searched = searchedOf(jobs);
-  const chosen = listedOf(searched).toSorted(ORDERS[sort]);
-  const page = Math.min(Math.max(1, Math.ceil(chosen.length / PAGE)), pageNumber());
-  const shown = chosen.slice((page - 1) * PAGE, page * PAGE);
+  const page = Math.min(Math.max(1, Math.ceil(listed.length / PAGE)), pageNumber());
+  const shown = listed.toSorted(ORDERS[sort]).slice((page - 1) * PAGE, page * PAGE);
   return (
     <>
-      <Filters searched={searched} state={state} />
+      <Filters searched={searched} />
       <JobsTable
         all={jobs}
         wanted={shown.map(({ name }) => name)}
         choice={JSON.stringify([state, tag, q, sort, page])}
         sort={sort}
       />
-      {chosen.length === 0 && (
+      {listed.length === 0 && (
         <Notice title="No job matches">
           <p>
             <Link href={changed({ state: undefined, tag: undefined, q: undefined, page: undefined })}>
@@ -87,34 +109,24 @@ function Chosen({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
           </p>
         </Notice>
       )}
-      <Pages page={page} size={PAGE} count={chosen.length} of="jobs" />
+      <Pages page={page} size={PAGE} count={listed.length} of="jobs" />
     </>
   );
 }
 
-function isFiltered(): boolean {
-  return ['state', 'tag', 'q'].some((name) => param(name) !== undefined);
-}
-
-/** The jobs that the search and the tag leave. */
-function searchedOf(jobs: readonly Job[]): readonly Job[] {
-  const tag = param('tag');
+function askedOf(jobs: readonly Job[]): Asked {
+  const [state, tag] = [param('state'), param('tag')];
   const words = (param('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  return jobs.filter((job) => (tag === undefined || job.tags.includes(tag)) && words.every((word) => isIn(job, word)));
-}
-
-function listedOf(searched: readonly Job[]): readonly Job[] {
-  const state = param('state');
-  return searched.filter((job) => isInState(job, state));
-}
-
-function isIn({ name, description, tags }: Job, word: string): boolean {
-  return [name, description ?? '', ...tags].some((text) => text.toLowerCase().includes(word));
-}
-
-function isInState(job: Job, state: string | undefined): boolean {
-  if (state === undefined) return true;
-  return state === 'attention' ? needsAttention(job) : shownState(job) === state;
+  const isIn = ({ name, description, tags }: Job, word: string): boolean =>
+    [name, description ?? '', ...tags].some((text) => text.toLowerCase().includes(word));
+  const searched = jobs.filter(
+    (job) => (tag === undefined || job.tags.includes(tag)) && words.every((word) => isIn(job, word)),
+  );
+  const listed = searched.filter((job) => {
+    if (state === undefined) return true;
+    return state === 'attention' ? needsAttention(job) : shownState(job) === state;
+  });
+  return { jobs, searched, listed };
 }
 
 const LAST = '~';
@@ -135,34 +147,22 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-interface FiltersProps {
-  readonly searched: readonly Job[];
-  readonly state: string | undefined;
-}
-
 /** The counts are filters. They count what the search and the tag leave. */
-function Filters({ searched, state }: FiltersProps): JSX.Element {
-  const counts = new Map<ShownState, number>();
-  for (const job of searched) counts.set(shownState(job), (counts.get(shownState(job)) ?? 0) + 1);
+function Filters({ searched }: Pick<Asked, 'searched'>) {
+  const byState = Map.groupBy(searched, shownState);
   const attention = searched.filter((job) => needsAttention(job)).length;
   return (
     <nav class="chips" aria-label="Jobs by state">
-      <Chip label="All" count={searched.length} value={undefined} state={state} />
-      <Chip
-        label="Need attention"
-        count={attention}
-        value="attention"
-        state={state}
-        tone={attention > 0 ? 'bad' : undefined}
-      />
-      {SHOWN_STATES.filter((one) => counts.has(one) || one === state).map((one) => (
+      <Chip label="All" count={searched.length} />
+      <Chip label="Need attention" count={attention} value="attention" tone={attention > 0 ? 'bad' : undefined} />
+      {SHOWN_STATES.filter((state) => byState.has(state) || state === param('state')).map((state) => (
         <Chip
-          key={one}
-          label={STATE_LABELS[one].word}
-          count={counts.get(one) ?? 0}
-          value={one}
-          state={state}
-          icon={one}
+          key={state}
+          label={STATE_LABELS[state].word}
+          count={byState.get(state)?.length ?? 0}
+          value={state}
+          tone={STATE_LABELS[state].tone}
+          icon={<Icon name={STATE_LABELS[state].icon} />}
         />
       ))}
     </nav>
@@ -172,34 +172,19 @@ function Filters({ searched, state }: FiltersProps): JSX.Element {
 interface ChipProps {
   readonly label: string;
   readonly count: number;
-  readonly value: string | undefined;
-  readonly state: string | undefined;
-  readonly tone?: 'bad' | undefined;
-  readonly icon?: ShownState;
+  /** Undefined: all states. */
+  readonly value?: string;
+  readonly tone?: Tone | undefined;
+  readonly icon?: ComponentChildren;
 }
 
-function Chip({ label, count, value, state, tone, icon }: ChipProps): JSX.Element {
-  const badge = icon && STATE_LABELS[icon];
+function Chip({ label, count, value, tone, icon }: ChipProps) {
+  const href = changed({ state: value, page: undefined });
   return (
-    <Link
-      href={changed({ state: value, page: undefined })}
-      class={`chip ${tone ?? badge?.tone ?? ''}`}
-      current={value === state}
-    >
-      {badge !== undefined && <Icon name={badge.icon} />}
+    <Link href={href} class={`chip ${tone ?? ''}`} current={value === param('state')}>
+      {icon}
       {label} <b>{count}</b>
     </Link>
-  );
-}
-
-function Search({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
-  const tags = [...new Set(jobs.flatMap((job) => job.tags))].sort();
-  return (
-    <div class="narrow">
-      <SearchBox of="jobs" />
-      <SortSelect />
-      {(tags.length > 0 || param('tag') !== undefined) && <TagSelect tags={tags} />}
-    </div>
   );
 }
 
@@ -210,14 +195,12 @@ const SORTS: Readonly<Record<Sort, string>> = {
   next: 'By next due',
 };
 
-function SortSelect(): JSX.Element {
+function Search({ jobs }: Pick<Asked, 'jobs'>) {
   return (
-    <Select
-      class="sort"
-      label="Sort"
-      value={param('sort') ?? 'worst'}
-      options={Object.entries(SORTS)}
-      choose={(sort) => go(changed({ sort: sort === 'worst' ? undefined : sort, page: undefined }))}
-    />
+    <div class="narrow">
+      <SearchBox of="jobs" />
+      <Select name="sort" label="Sort" options={Object.entries(SORTS)} class="sort" />
+      <TagSelect jobs={jobs} />
+    </div>
   );
 }

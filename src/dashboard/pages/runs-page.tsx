@@ -1,27 +1,26 @@
-import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import type { Job, Runs } from '../../client/types';
 import { isBad } from '../../core/shown-state';
 import { rerunAll } from '../data/actions';
 import { pageOf } from '../data/address';
-import { now } from '../data/clock';
-import { useHeldRuns } from '../data/held-order';
-import { NotYet } from '../parts/failure-notice';
-import { RECENT } from '../data/timeline-marks';
-import type { Job, Runs } from '../data/model';
-import { Ask, Link } from '../parts/parts';
-import { RunFilters } from '../parts/run-filters';
-import { ListChanged, Listed, runsPath } from '../parts/runs-table';
+import { now } from '../data/live';
+import { RECENT } from '../data/marks';
 import { mayAct } from '../data/session';
-import { useLive } from '../data/use-live';
+import { useHeldRuns, useLive } from '../data/use-live';
 import { plural } from '../data/words';
+import { Ask } from '../parts/action-dialog';
+import { NotYet } from '../parts/help';
+import { Link } from '../parts/parts';
+import { RunFilters, runsPath } from '../parts/run-filters';
+import { Listed } from '../parts/runs-table';
 
 const PAGE = 50;
 const NIGHT_HOURS = 12;
 
-export function RunsPage(): JSX.Element {
+export function RunsPage() {
   const [openedAt] = useState(() => now.peek());
   const path = runsPath(undefined, PAGE, openedAt);
-  const { body, failure } = useLive(path);
+  const { body, failure } = useLive<Runs>(path);
   return (
     <>
       <div class="title">
@@ -29,16 +28,12 @@ export function RunsPage(): JSX.Element {
         <p class="muted">of all jobs, newest first</p>
       </div>
       <RunFilters ofAll />
-      {body !== undefined ? (
-        <Chosen key={path} runs={body as Runs} />
-      ) : (
-        <NotYet failure={failure} what="runs" rows={10} />
-      )}
+      {body === undefined ? <NotYet failure={failure} what="runs" rows={10} /> : <Chosen key={path} newest={body} />}
     </>
   );
 }
 
-function Chosen({ runs: newest }: { readonly runs: Runs }): JSX.Element {
+function Chosen({ newest }: { readonly newest: Runs }) {
   const { runs, order } = useHeldRuns(newest.runs);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const choose = (runId: string, isChosen: boolean): void => {
@@ -58,14 +53,17 @@ function Chosen({ runs: newest }: { readonly runs: Runs }): JSX.Element {
           </span>
         </p>
       )}
-      <ListChanged order={order} />
-      <Listed runs={{ ...newest, runs }} selection={{ chosen, choose: mayAct.value ? choose : undefined }} />
+      <Listed
+        runs={{ ...newest, runs }}
+        order={order}
+        selection={{ chosen, choose: mayAct.value ? choose : undefined }}
+      />
     </>
   );
 }
 
 /** Leads to the runs that failed last night, if any did. Of a job that runs often, the row lacks the older ones. */
-export function FailedLately({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element | null {
+export function FailedLately({ jobs }: { readonly jobs: readonly Job[] }) {
   const since = now.value - NIGHT_HOURS * 3_600_000;
   const lately = jobs.map(({ recent }) => recent.filter(({ scheduledFor }) => Date.parse(scheduledFor) >= since));
   const failed = lately.flat().filter(({ outcome }) => outcome !== null && isBad(outcome)).length;

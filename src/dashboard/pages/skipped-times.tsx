@@ -1,35 +1,28 @@
 import { signal } from '@preact/signals';
-import { pathOf } from '../../client/operations';
-import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { ApiError, type Failure, read } from '../data/api';
+import { pathOf } from '../../client/operations';
+import type { DueTimes, PausedMany, Resumed } from '../../client/types';
 import { pageOf } from '../data/address';
-import { FailureLine } from '../parts/failure-notice';
-import type { DueTimes, Resumed } from '../data/model';
-import { EnvironmentChip, Link, Warnings } from '../parts/parts';
+import { ApiError, type Failure, read } from '../data/api';
 import { fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
+import { FailureLine } from '../parts/help';
+import { EnvironmentChip, Link, Warnings } from '../parts/parts';
 
 /** The most due times that are listed of one job. */
 const SHOWN = 10;
 const ASKED = 200;
 
-type Ended = Pick<Resumed, 'job' | 'pause'>;
-
-interface SkippedTimes {
-  readonly job: string;
-  readonly timeZone: string;
-  readonly due: readonly string[];
-  /** Whether there are more than `due` has. */
-  readonly isMore: boolean;
+interface Skipped {
+  /** Each with the due times in its pause. */
+  readonly jobs: DueTimes['jobs'];
+  /** Why the due times cannot be listed. */
+  readonly failure?: Failure;
 }
 
-interface Report {
-  readonly jobs: readonly SkippedTimes[];
+interface Report extends Skipped {
   /** The jobs that stay paused, with the reason. */
-  readonly refused: readonly { readonly job: string; readonly problem: string }[];
-  /** Why the due times cannot be listed. */
-  readonly failure: Failure | undefined;
+  readonly refused: PausedMany['refused'];
 }
 
 const report = signal<Report | undefined>(undefined);
@@ -40,34 +33,35 @@ const report = signal<Report | undefined>(undefined);
  * @param which the jobs, as a query of `GET next`
  */
 export async function reportSkippedTimes(
-  ended: readonly Ended[],
-  which: string,
-  refused: Report['refused'] = [],
+  ended: readonly Pick<Resumed, 'job' | 'pause'>[],
+  which: Readonly<Record<string, string>>,
+  refused: PausedMany['refused'] = [],
 ): Promise<void> {
-  const { jobs, failure } = await skippedIn(ended, which);
-  if (jobs.length > 0 || refused.length > 0 || failure !== undefined) report.value = { jobs, refused, failure };
+  const skipped = ended.length === 0 ? { jobs: [] } : await skippedIn(ended, which);
+  if (skipped.jobs.length > 0 || refused.length > 0 || skipped.failure !== undefined) {
+    report.value = { ...skipped, refused };
+  }
 }
 
 async function skippedIn(
-  ended: readonly Ended[],
-  which: string,
-): Promise<{ readonly jobs: readonly SkippedTimes[]; readonly failure: Failure | undefined }> {
-  if (ended.length === 0) return { jobs: [], failure: undefined };
-  const pauses = new Map(ended.map(({ job, pause }) => [job, pause]));
-  const from = Math.min(...ended.map(({ pause }) => Date.parse(pause.since))) - 1;
-  const until = Math.max(...ended.map(({ pause }) => Date.parse(pause.until ?? pause.since)));
-  const query = `${pathOf('listDueTimes')}?${which}&from=${new Date(from).toISOString()}&until=${new Date(until).toISOString()}`;
+  ended: readonly Pick<Resumed, 'job' | 'pause'>[],
+  which: Readonly<Record<string, string>>,
+): Promise<Skipped> {
+  const pauses = new Map(
+    ended.map(({ job, pause: { since, until } }) => [job, [Date.parse(since), Date.parse(until ?? since)] as const]),
+  );
+  const from = new Date(Math.min(...[...pauses.values()].map(([since]) => since)) - 1);
+  const until = new Date(Math.max(...[...pauses.values()].map(([, end]) => end)));
   try {
-    const { body } = await read(`${query}&count=${String(ASKED)}`);
-    const jobs = (body as DueTimes).jobs.map(({ job, timeZone, due, complete }) => {
-      const pause = pauses.get(job);
-      const [since, end] = [Date.parse(pause?.since ?? ''), Date.parse(pause?.until ?? '')];
-      const inPause = due
-        .map(({ startsAt }) => startsAt)
-        .filter((at) => Date.parse(at) >= since && Date.parse(at) < end);
-      return { job, timeZone, due: inPause, isMore: !complete };
+    const { body } = await read(pathOf('listDueTimes', [], { ...which, from, until, count: ASKED }));
+    const jobs = (body as DueTimes).jobs.map((one) => {
+      const [since, end] = pauses.get(one.job) ?? [0, 0];
+      return {
+        ...one,
+        due: one.due.filter(({ startsAt }) => Date.parse(startsAt) >= since && Date.parse(startsAt) < end),
+      };
     });
-    return { jobs: jobs.filter(({ job, due }) => pauses.has(job) && due.length > 0), failure: undefined };
+    return { jobs: jobs.filter(({ due }) => due.length > 0) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return { jobs: [], failure: error.failure };
@@ -75,7 +69,7 @@ async function skippedIn(
 }
 
 /** The due times that a pause skipped, as soon as it has ended. */
-export function SkippedTimesDialog(): JSX.Element | null {
+export function SkippedTimesDialog() {
   return report.value === undefined ? null : <Open report={report.value} />;
 }
 
@@ -83,7 +77,7 @@ function close(): void {
   report.value = undefined;
 }
 
-function Open({ report: { jobs, refused, failure } }: { readonly report: Report }): JSX.Element {
+function Open({ report: { jobs, refused, failure } }: { readonly report: Report }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
@@ -116,7 +110,7 @@ function Open({ report: { jobs, refused, failure } }: { readonly report: Report 
   );
 }
 
-function Missed({ missed: { job, timeZone, due, isMore } }: { readonly missed: SkippedTimes }): JSX.Element {
+function Missed({ missed: { job, timeZone, due, complete } }: { readonly missed: DueTimes['jobs'][number] }) {
   const more = due.length - SHOWN;
   return (
     <div>
@@ -124,17 +118,17 @@ function Missed({ missed: { job, timeZone, due, isMore } }: { readonly missed: S
         <Link href={pageOf({ job })}>{job}</Link>{' '}
         <span class="muted">
           {plural(due.length, 'due time')}
-          {isMore ? ' and more' : ''}
+          {complete ? '' : ' and more'}
         </span>
       </p>
       <ol class="due">
-        {due.slice(0, SHOWN).map((at) => (
-          <li key={at}>
-            <time dateTime={at}>{fullTime(Date.parse(at), zoneOf(timeZone))}</time>
+        {due.slice(0, SHOWN).map(({ startsAt }) => (
+          <li key={startsAt}>
+            <time dateTime={startsAt}>{fullTime(Date.parse(startsAt), zoneOf(timeZone))}</time>
           </li>
         ))}
       </ol>
-      {(more > 0 || isMore) && (
+      {(more > 0 || !complete) && (
         <p class="muted">and {more > 0 ? plural(more, 'more', 'more') : 'more'}, which its runs list.</p>
       )}
     </div>

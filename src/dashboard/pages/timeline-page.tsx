@@ -1,20 +1,18 @@
-import type { JSX, TargetedEvent, TargetedKeyboardEvent } from 'preact';
-import { pathOf } from '../../client/operations';
+import type { TargetedEvent, TargetedKeyboardEvent } from 'preact';
 import { useState } from 'preact/hooks';
+import { pathOf } from '../../client/operations';
+import type { Timeline } from '../../client/types';
 import { shownState } from '../../core/shown-state';
-import { changed, pageOf, param } from '../data/address';
-import { coarseNow } from '../data/clock';
-import { useHeldOrder } from '../data/held-order';
-import { AtOnce, Hatching, JobRuns } from '../parts/timeline-job';
-import type { TimelineJob } from '../data/timeline-marks';
-import type { Timeline } from '../data/model';
-import { Badge, Link, Notice, OrderChanged, pageNumber, Pages, SearchBox, TagSelect } from '../parts/parts';
-import { NotYet } from '../parts/failure-notice';
-import type { Scale } from '../data/place';
-import { ticksOf } from '../data/scale';
-import { zoneOf } from '../data/time';
-import { useBegun, useLive, useWidth } from '../data/use-live';
+import { changed, hasParam, pageNumber, pageOf, param } from '../data/address';
+import { coarseNow } from '../data/live';
+import type { Scale, TimelineJob } from '../data/marks';
+import { ticksOf, zoneOf } from '../data/time';
+import { useBegun, useHeldOrder, useLive, useWidth } from '../data/use-live';
 import { plural, STATE_LABELS } from '../data/words';
+import { NotYet } from '../parts/help';
+import { Badge, Link, NoJobs, Notice, OrderChanged, Pages, SearchBox, TagSelect } from '../parts/parts';
+import { AtOnce, Hatching, JobRuns } from '../parts/timeline-job';
+
 const PAGE = 50;
 const HOUR = 3_600_000;
 const LEGEND =
@@ -23,32 +21,31 @@ const REACHES = [1, 3, 12] as const;
 const LABEL = 90;
 const AXIS = 24;
 
-export function TimelinePage(): JSX.Element {
+export function TimelinePage() {
   const hours = REACHES.find((one) => String(one) === param('hours')) ?? 12;
-  const query = new URLSearchParams({
-    hours: String(hours),
-    limit: String(PAGE),
-    skip: String((pageNumber() - 1) * PAGE),
-    ...Object.fromEntries(
-      ['tag', 'q'].flatMap((name) => (param(name) === undefined ? [] : [[name, param(name) ?? '']])),
-    ),
+  const path = pathOf('getTimeline', [], {
+    hours,
+    limit: PAGE,
+    skip: (pageNumber() - 1) * PAGE,
+    tag: param('tag'),
+    q: param('q'),
   });
-  const { body, failure } = useLive(`${pathOf('getTimeline')}?${query.toString()}`);
+  const { body, failure } = useLive<Timeline>(path);
   return (
     <>
       <div class="title">
         <h1>Timeline</h1>
-        <p class="muted">{body === undefined ? '' : countsOf(body as Timeline, hours)}</p>
+        <p class="muted">{body === undefined ? '' : countsOf(body, hours)}</p>
         <div class="narrow">
           <SearchBox of="jobs" />
-          <Tags timeline={body as Timeline | undefined} />
+          <TagSelect jobs={body?.jobs ?? []} />
           <Reaches hours={hours} />
         </div>
       </div>
-      {body !== undefined ? (
-        <Loaded body={body as Timeline} hours={hours} />
-      ) : (
+      {body === undefined ? (
         <NotYet failure={failure} what="timeline" rows={12} />
+      ) : (
+        <Loaded body={body} hours={hours} />
       )}
     </>
   );
@@ -63,7 +60,7 @@ function within(hours: number): string {
   return hours === 1 ? 'in the last or the next hour' : `in the last or the next ${String(hours)} hours`;
 }
 
-function Reaches({ hours }: { readonly hours: number }): JSX.Element {
+function Reaches({ hours }: { readonly hours: number }) {
   return (
     <nav class="chips" aria-label="Length of time">
       {REACHES.map((one) => (
@@ -80,16 +77,12 @@ function Reaches({ hours }: { readonly hours: number }): JSX.Element {
   );
 }
 
-function Tags({ timeline }: { readonly timeline: Timeline | undefined }): JSX.Element | null {
-  const tag = param('tag');
-  const tags = [
-    ...new Set([...(timeline?.jobs.flatMap((job) => job.tags) ?? []), ...(tag === undefined ? [] : [tag])]),
-  ];
-  if (tags.length === 0) return null;
-  return <TagSelect tags={tags.toSorted()} />;
+interface TimelineProps {
+  readonly body: Timeline;
+  readonly hours: number;
 }
 
-function Loaded({ body, hours }: { readonly body: Timeline; readonly hours: number }): JSX.Element {
+function Loaded({ body, hours }: TimelineProps) {
   const { busy } = body;
   const jobs = useBegun(body.jobs);
   if (jobs.length === 0) return <Nothing body={body} hours={hours} />;
@@ -101,9 +94,8 @@ function Loaded({ body, hours }: { readonly body: Timeline; readonly hours: numb
   );
 }
 
-function Nothing({ body: { busy, empty }, hours }: { readonly body: Timeline; readonly hours: number }): JSX.Element {
-  const isChosen = param('q') !== undefined || param('tag') !== undefined || busy > 0;
-  if (isChosen) {
+function Nothing({ body: { busy, empty }, hours }: TimelineProps) {
+  if (busy > 0 || hasParam('q', 'tag')) {
     return (
       <Notice title="No job matches">
         <p>
@@ -112,13 +104,7 @@ function Nothing({ body: { busy, empty }, hours }: { readonly body: Timeline; re
       </Notice>
     );
   }
-  if (empty === 0) {
-    return (
-      <Notice title="There are no jobs yet">
-        <p>Add a job to jobs.json, write its handler, and deploy the app. It appears here with the next tick.</p>
-      </Notice>
-    );
-  }
+  if (empty === 0) return <NoJobs />;
   return (
     <Notice title={`Nothing ran or is due ${within(hours)}`}>
       <p>
@@ -136,7 +122,7 @@ interface TableProps {
   readonly isPart: boolean;
 }
 
-function Table({ jobs, hours, isPart }: TableProps): JSX.Element {
+function Table({ jobs, hours, isPart }: TableProps) {
   const [element, width] = useWidth();
   const [pointed, setPointed] = useState('');
   const choice = JSON.stringify([hours, param('q'), param('tag'), param('page')]);
@@ -173,7 +159,14 @@ function Table({ jobs, hours, isPart }: TableProps): JSX.Element {
                 <span class="muted">{name} is no longer on this page</span>
               ) : (
                 <>
-                  <Heading job={job} />
+                  <div>
+                    <Link href={pageOf({ job: name })} class="job">
+                      {name}
+                    </Link>
+                    <span class="second">
+                      <Badge label={STATE_LABELS[shownState(job)]} />
+                    </span>
+                  </div>
                   {width > 0 && <JobRuns job={job} scale={scale} now={now} />}
                 </>
               )}
@@ -188,20 +181,7 @@ function Table({ jobs, hours, isPart }: TableProps): JSX.Element {
   );
 }
 
-function Heading({ job }: { readonly job: TimelineJob }): JSX.Element {
-  return (
-    <div>
-      <Link href={pageOf({ job: job.name })} class="job">
-        {job.name}
-      </Link>
-      <span class="second">
-        <Badge label={STATE_LABELS[shownState(job)]} />
-      </span>
-    </div>
-  );
-}
-
-function Axis({ scale, jobs }: { readonly scale: Scale; readonly jobs: readonly TimelineJob[] }): JSX.Element {
+function Axis({ scale, jobs }: { readonly scale: Scale; readonly jobs: readonly TimelineJob[] }) {
   return (
     <svg width={scale.width} height={56}>
       <AtOnce jobs={jobs} scale={scale} height={56 - AXIS} />
@@ -214,22 +194,22 @@ function Axis({ scale, jobs }: { readonly scale: Scale; readonly jobs: readonly 
   );
 }
 
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
+
 /** Up and Down go from job to job; Left and Right, within a row, from run to run. */
 function move(event: TargetedKeyboardEvent<HTMLElement>): void {
   const { key, currentTarget } = event;
+  const step = STEPS[key];
   const focused = document.activeElement;
   const row = focused?.closest('li.timeline-row');
-  if (focused === null || row === null || row === undefined) return;
-  const next =
-    key === 'ArrowDown' || key === 'ArrowUp'
-      ? neighbour(
-          [...currentTarget.querySelectorAll('li.timeline-row')],
-          row,
-          key === 'ArrowDown' ? 1 : -1,
-        )?.querySelector(focused.matches('a.job') ? 'a.job' : 'svg[tabindex]')
-      : key === 'ArrowRight' || key === 'ArrowLeft'
-        ? itemBeside(row, focused, key === 'ArrowRight' ? 1 : -1)
-        : undefined;
+  if (step === undefined || focused == null || row == null) return;
+  let next: Element | null | undefined;
+  if (key === 'ArrowDown' || key === 'ArrowUp') {
+    const rows = [...currentTarget.querySelectorAll('li.timeline-row')];
+    next = neighbour(rows, row, step)?.querySelector(focused.matches('a.job') ? 'a.job' : 'svg[tabindex]');
+  } else {
+    next = itemBeside(row, focused, step);
+  }
   if (!(next instanceof HTMLElement || next instanceof SVGElement)) return;
   event.preventDefault();
   next.focus();
@@ -240,7 +220,7 @@ function neighbour(all: readonly Element[], one: Element, step: number): Element
 }
 
 /** From the row itself, Left leads to the last run, and Right to the next planned one. */
-function itemBeside(row: Element, focused: Element, step: 1 | -1): Element | undefined {
+function itemBeside(row: Element, focused: Element, step: number): Element | undefined {
   const items = [...row.querySelectorAll('a[data-item]')];
   if (items.includes(focused)) return neighbour(items, focused, step);
   if (!focused.matches('svg')) return undefined;

@@ -1,30 +1,91 @@
-import type { JSX } from 'preact';
+import { signal } from '@preact/signals';
+import type { ComponentChildren, TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Action, type Choice, announce, asked, news } from '../data/action';
-import { ApiError } from '../data/api';
-import { HelpLink } from './help-link';
-import { topicOfError } from '../data/help-topics';
+import type { Job } from '../../client/types';
+import { selects } from '../../core/job-pattern';
+import { ApiError, type Failure } from '../data/api';
 import { refresh } from '../data/live';
-import { EnvironmentChip, sentence } from './parts';
-import { firstChoice, ScopeField } from './scope-field';
 import { instantIn, zoneOf } from '../data/time';
+import { plural } from '../data/words';
+import { EnvironmentChip, sentence, tagsOf } from './parts';
+import { FailureHelp } from './help';
 
-/** `randomUUID` is missing where a page came without TLS from another machine. */
-function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+/** Several jobs, as the API chooses them. */
+export type Choice = { readonly jobs: readonly string[] } | { readonly tag: string } | { readonly pattern: string };
+
+export interface Scope {
+  readonly all: readonly Job[];
+  /** Those that the search and the filters of the page leave. Undefined: it has none. */
+  readonly listed: readonly Job[] | undefined;
 }
 
-export function ActionDialog(): JSX.Element | null {
+export interface Action {
+  /** A question that names the job: "Pause nightly?" */
+  readonly title: string;
+  readonly effect: string;
+  /** The word on the button that does it. */
+  readonly verb: string;
+  /** The word on the button that does not. Default: Leave it. */
+  readonly decline?: string;
+  readonly danger?: boolean;
+  /** All can see the note. Default: possible. */
+  readonly note?: 'needed' | 'none';
+  /** Whether it may have an input in JSON, and what it has without one. */
+  readonly input?: string;
+  /** The input that it has already. Left as it is, none is sent. */
+  readonly filled?: string;
+  /** Whether it may have an end, and what it means to have none. */
+  readonly until?: string;
+  /** The jobs to choose from, if it concerns several. */
+  readonly scope?: Scope;
+  /** Resolves to the news of it. */
+  readonly carryOut: (given: Given) => Promise<string>;
+}
+
+/** What a person adds to an action. Undefined: nothing. */
+interface Given {
+  readonly note: string | undefined;
+  readonly input: unknown;
+  /** In RFC 3339. */
+  readonly until: string | undefined;
+  readonly scope: Choice;
+  /** The same for each try of one dialog. */
+  readonly key: string;
+}
+
+/** The action that waits for its confirmation. */
+const asked = signal<Action | undefined>(undefined);
+/** The news of the last action, for a moment. */
+const news = signal<string | undefined>(undefined);
+const NEWS_MS = 8_000;
+let newsTimer: number | undefined;
+
+interface AskProps {
+  readonly action: Action;
+  readonly class?: string;
+  readonly disabled?: boolean;
+  readonly children: ComponentChildren;
+}
+
+export function Ask({ action, children, ...rest }: AskProps) {
+  return (
+    <button type="button" onClick={() => (asked.value = action)} {...rest}>
+      {children}
+    </button>
+  );
+}
+
+export function ActionDialog() {
   const action = asked.value;
   return action === undefined ? null : <OpenDialog key={action.title} action={action} />;
 }
 
-function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
+/** What stands against an action: text, or what the API answered. */
+type Obstacle = string | Failure;
+
+function OpenDialog({ action }: { readonly action: Action }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [note, setNote] = useState('');
-  const [input, setInput] = useState(action.filled ?? '');
-  const [until, setUntil] = useState('');
-  const [scope, setScope] = useState(() => firstChoice(action.scope));
+  const [scope, setScope] = useState(() => choiceOf(firstKind(action.scope), '', action.scope));
   const [key] = useState(newKey);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Obstacle>();
@@ -35,10 +96,10 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
       if (opener instanceof HTMLElement) opener.focus();
     };
   }, []);
-  const submit = async (event: SubmitEvent): Promise<void> => {
+  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
     setBusy(true);
-    const result = await attempt(action, { note, input, until, key }, scope);
+    const result = await attempt(action, new FormData(event.currentTarget), scope, key);
     setBusy(false);
     setProblem(result);
     if (result === undefined) close();
@@ -55,26 +116,17 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
         {action.input !== undefined && (
           <label>
             Input in JSON. Without one: {action.input}
-            <textarea value={input} onInput={({ currentTarget: { value } }) => setInput(value)} spellcheck={false} />
+            <textarea name="input" defaultValue={action.filled ?? ''} spellcheck={false} />
           </label>
         )}
-        {action.note !== 'none' && <NoteField isNeeded={action.note === 'needed'} value={note} onChange={setNote} />}
+        {action.note !== 'none' && <NoteField isNeeded={action.note === 'needed'} />}
         {action.until !== undefined && (
           <label>
             End ({zoneOf(undefined)}). Without one: {action.until}
-            <input type="datetime-local" value={until} onInput={({ currentTarget: { value } }) => setUntil(value)} />
+            <input name="until" type="datetime-local" />
           </label>
         )}
-        {problem !== undefined && (
-          <p class="problem foreign" role="alert">
-            {problem.text}{' '}
-            {problem.code !== undefined && (
-              <span onClick={close}>
-                <HelpLink topic={topicOfError(problem.code)} />
-              </span>
-            )}
-          </p>
-        )}
+        {problem !== undefined && <Problem problem={problem} />}
         <div class="buttons">
           <button type="button" onClick={close}>
             {action.decline ?? 'Leave it'}
@@ -88,71 +140,152 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
   );
 }
 
+/** `randomUUID` is missing where a page came without TLS from another machine. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
 function close(): void {
   asked.value = undefined;
 }
 
-/** What stands against an action. */
-interface Obstacle {
-  readonly text: string;
-  /** Of an error of the API. */
-  readonly code: string | undefined;
+function NoteField({ isNeeded }: { readonly isNeeded: boolean }) {
+  return (
+    <label>
+      {isNeeded ? 'Note, for others to read' : 'Note, if there is one'}
+      <input name="note" required={isNeeded} pattern=".*\S.*" maxLength={200} autocomplete="off" />
+    </label>
+  );
+}
+
+function Problem({ problem }: { readonly problem: Obstacle }) {
+  const isText = typeof problem === 'string';
+  return (
+    <p class="problem foreign" role="alert">
+      {isText ? problem : `${sentence(problem.detail)} ${sentence(`Remedy: ${problem.remedy}`)}`}{' '}
+      {!isText && (
+        <span onClick={close}>
+          <FailureHelp failure={problem} />
+        </span>
+      )}
+    </p>
+  );
 }
 
 /** Carries an action out. Resolves to the problem that stands against it. */
-async function attempt(
-  action: Action,
-  { note, input, until, key }: Readonly<Record<'note' | 'input' | 'until' | 'key', string>>,
-  scope: Choice,
-): Promise<Obstacle | undefined> {
-  let value: unknown;
+async function attempt(action: Action, form: FormData, scope: Choice, key: string): Promise<Obstacle | undefined> {
+  const textOf = (name: string): string => {
+    const text = form.get(name);
+    return typeof text === 'string' ? text : '';
+  };
+  const [note, text, until] = [textOf('note').trim(), textOf('input'), textOf('until')];
+  let input: unknown;
   try {
-    if (input.trim() !== '' && input !== action.filled) value = JSON.parse(input);
+    if (text.trim() !== '' && text !== action.filled) input = JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return { text: `The input is not JSON: ${sentence(error.message)}`, code: undefined };
+    return `The input is not JSON: ${sentence(error.message)}`;
   }
   try {
     const end = until === '' ? undefined : new Date(instantIn(until, zoneOf(undefined)) ?? 0).toISOString();
-    announce(await action.carryOut({ note: note.trim(), input: value, until: end, scope, key }));
+    announce(await action.carryOut({ note: note || undefined, input, until: end, scope, key }));
     return undefined;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const { detail, remedy, code } = error.failure;
-    return { text: `${sentence(detail)} ${sentence(`Remedy: ${remedy}`)}`, code };
+    return error.failure;
   } finally {
     // What was refused may have changed, too.
     refresh();
   }
 }
 
-interface NoteProps {
-  readonly isNeeded: boolean;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
+function announce(text: string): void {
+  clearTimeout(newsTimer);
+  news.value = text;
+  newsTimer = setTimeout(() => (news.value = undefined), NEWS_MS);
 }
 
-function NoteField({ isNeeded, value, onChange }: NoteProps): JSX.Element {
-  return (
-    <label>
-      {isNeeded ? 'Note, for others to read' : 'Note, if there is one'}
-      <input
-        value={value}
-        onInput={(event) => onChange(event.currentTarget.value)}
-        required={isNeeded}
-        pattern=".*\S.*"
-        maxLength={200}
-        autocomplete="off"
-      />
-    </label>
-  );
-}
-
-/** What an action has done, at the foot of the window. */
-export function News(): JSX.Element {
+export function News() {
   return (
     <div class="news" role="status">
       {news.value !== undefined && <p>{sentence(news.value)}</p>}
     </div>
   );
+}
+
+const ALL = '';
+const PATTERN = 'pattern';
+const TAG = 'tag ';
+const LISTED = 'listed';
+/** The most names that the API takes. */
+const NAMES = 1_000;
+
+function firstKind(scope: Scope | undefined): string {
+  const count = scope?.listed?.length ?? 0;
+  return count > 0 && count <= NAMES ? LISTED : ALL;
+}
+
+interface ScopeProps {
+  readonly scope: Scope;
+  readonly onChange: (choice: Choice) => void;
+}
+
+/** The choice of several jobs, with their number. It begins with those that the page lists. */
+function ScopeField({ scope, onChange }: ScopeProps) {
+  const { all: jobs, listed = [] } = scope;
+  const [kind, setKind] = useState(firstKind(scope));
+  const [pattern, setPattern] = useState('');
+  const choose = (next: string, text: string): void => {
+    setKind(next);
+    setPattern(text);
+    onChange(choiceOf(next, text, scope));
+  };
+  const count = jobs.filter((job) => isChosen(job, choiceOf(kind, pattern, scope))).length;
+  return (
+    <>
+      <label>
+        Which jobs
+        <select value={kind} onChange={({ currentTarget: { value } }) => choose(value, pattern)}>
+          <option value={ALL}>All jobs</option>
+          {firstKind(scope) === LISTED && (
+            <option value={LISTED}>The {plural(listed.length, 'job')} of the list</option>
+          )}
+          {tagsOf(jobs).map((tag) => (
+            <option key={tag} value={`${TAG}${tag}`}>
+              Tag {tag}
+            </option>
+          ))}
+          <option value={PATTERN}>Names that match</option>
+        </select>
+      </label>
+      {kind === PATTERN && (
+        <label>
+          Pattern, where * stands for any characters
+          <input
+            value={pattern}
+            onInput={({ currentTarget: { value } }) => choose(kind, value)}
+            required
+            pattern="[a-z0-9*\-]{1,63}"
+            placeholder="report-*"
+            autocomplete="off"
+          />
+        </label>
+      )}
+      <p class="muted" role="status">
+        {plural(count, 'job')} chosen.
+      </p>
+    </>
+  );
+}
+
+function choiceOf(kind: string, pattern: string, scope: Scope | undefined): Choice {
+  if (kind === LISTED) return { jobs: scope?.listed?.map(({ name }) => name) ?? [] };
+  if (kind === PATTERN) return { pattern };
+  return kind.startsWith(TAG) ? { tag: kind.slice(TAG.length) } : { pattern: '*' };
+}
+
+function isChosen({ name, tags }: Job, choice: Choice): boolean {
+  if ('tag' in choice) return tags.includes(choice.tag);
+  if ('jobs' in choice) return choice.jobs.includes(name);
+  return selects(choice.pattern, name);
 }

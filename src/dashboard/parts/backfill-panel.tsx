@@ -1,17 +1,17 @@
-import type { JSX } from 'preact';
+import type { TargetedSubmitEvent } from 'preact';
 import { pathOf } from '../../client/operations';
 import { useState } from 'preact/hooks';
 import { startBackfill, stopBackfill } from '../data/actions';
-import { FailureLine } from './failure-notice';
-import type { BackfillPlan, OneBackfill, OneJob } from '../data/model';
-import { Ask, Link, Time } from './parts';
+import type { BackfillPlan, OneBackfill, OneJob } from '../../client/types';
+import { Ask } from './action-dialog';
+import { Link, Time } from './parts';
 import { mayAct } from '../data/session';
 import { instantIn, zoneOf } from '../data/time';
 import { runHref } from './runs-over-time';
 import { useRead } from '../data/use-live';
-import { plural } from '../data/words';
+import { noted, plural } from '../data/words';
+import { FailureLine } from './help';
 
-/** The due times of a dry run that are shown. */
 const SHOWN = 20;
 
 const STATES = {
@@ -23,7 +23,7 @@ const STATES = {
   done: 'done',
 } as const;
 
-export function BackfillPanel({ job }: { readonly job: OneJob }): JSX.Element {
+export function BackfillPanel({ job }: { readonly job: OneJob }) {
   const { name, timeZone } = job;
   const path = job.backfill === null ? undefined : pathOf('getBackfill', [name]);
   const { body, failure } = useRead<OneBackfill>(path, job);
@@ -40,12 +40,9 @@ export function BackfillPanel({ job }: { readonly job: OneJob }): JSX.Element {
   );
 }
 
-interface ProgressProps {
-  readonly job: OneJob;
-  readonly backfill: NonNullable<OneBackfill['backfill']>;
-}
+type Backfill = NonNullable<OneBackfill['backfill']>;
 
-function Progress({ job, backfill }: ProgressProps): JSX.Element {
+function Progress({ job, backfill }: { readonly job: OneJob; readonly backfill: Backfill }) {
   const { state, from, through, dueTimes, left, outcomes, runId, origin } = backfill;
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${String(count)} ${outcome}`);
   const isGoing = state === 'active' || state === 'paused';
@@ -57,8 +54,8 @@ function Progress({ job, backfill }: ProgressProps): JSX.Element {
         {ends.length > 0 && `: ${ends.join(', ')}`}
       </p>
       <p class="muted foreign">
-        <Time at={from} zone={job.timeZone} /> to <Time at={through} zone={job.timeZone} />, asked for by {origin.actor}
-        {origin.note === undefined ? '' : `: ${origin.note}`}
+        <Time at={from} zone={job.timeZone} /> to <Time at={through} zone={job.timeZone} />, asked for by{' '}
+        {noted(origin.actor, origin.note)}
       </p>
       <p class="buttons">
         {runId !== null && <Link href={runHref(runId)}>Open the run in progress</Link>}
@@ -68,21 +65,15 @@ function Progress({ job, backfill }: ProgressProps): JSX.Element {
   );
 }
 
-/** What a person asked the dry run for. */
-interface Wanted {
-  readonly from: string;
-  readonly to: string | undefined;
-  readonly order: string;
-  readonly includeSucceeded: boolean;
-}
+type Wanted = NonNullable<ReturnType<typeof wantedOf>>;
 
-function PlanForm({ job, zone }: { readonly job: string; readonly zone: string }): JSX.Element {
+function PlanForm({ job, zone }: { readonly job: string; readonly zone: string }) {
   const [wanted, setWanted] = useState<Wanted>();
-  const { body, failure } = useRead<BackfillPlan>(wanted === undefined ? undefined : planPath(job, wanted), wanted);
-  const submit = (event: SubmitEvent): void => {
+  const path = wanted && pathOf('planBackfill', [job], wanted);
+  const { body, failure } = useRead<BackfillPlan>(path, wanted);
+  const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    const form = event.currentTarget;
-    if (form instanceof HTMLFormElement) setWanted(wantedOf(new FormData(form), zone));
+    setWanted(wantedOf(new FormData(event.currentTarget), zone));
   };
   return (
     <>
@@ -119,7 +110,7 @@ function PlanForm({ job, zone }: { readonly job: string; readonly zone: string }
   );
 }
 
-function wantedOf(form: FormData, zone: string): Wanted | undefined {
+function wantedOf(form: FormData, zone: string) {
   const instant = (name: string): string | undefined => {
     const text = form.get(name);
     const at = typeof text === 'string' && text !== '' ? instantIn(text, zone) : undefined;
@@ -128,11 +119,7 @@ function wantedOf(form: FormData, zone: string): Wanted | undefined {
   const from = instant('from');
   if (from === undefined) return undefined;
   const order = form.get('order') === 'newest' ? 'newest' : 'oldest';
-  return { from, to: instant('to'), order, includeSucceeded: form.get('includeSucceeded') !== null };
-}
-
-function planPath(job: string, { from, to, order, includeSucceeded }: Wanted): string {
-  return pathOf('planBackfill', [job], { from, to, order, includeSucceeded: includeSucceeded || undefined });
+  return { from, to: instant('to'), order, includeSucceeded: form.get('includeSucceeded') !== null || undefined };
 }
 
 function summaryOf({ running, skipped }: BackfillPlan): string {
@@ -142,13 +129,7 @@ function summaryOf({ running, skipped }: BackfillPlan): string {
   return skipped === 0 ? `${runs}.` : `${runs}, and ${succeeded}.`;
 }
 
-interface PlanProps {
-  readonly plan: BackfillPlan;
-  readonly wanted: Wanted;
-  readonly zone: string;
-}
-
-function Plan({ plan, wanted, zone }: PlanProps): JSX.Element {
+function Plan({ plan, wanted, zone }: { readonly plan: BackfillPlan; readonly wanted: Wanted; readonly zone: string }) {
   const { job, dueTimes, running, skipped } = plan;
   const more = running + skipped - Math.min(SHOWN, dueTimes.length);
   return (

@@ -1,10 +1,12 @@
-import type { JSX, TargetedMouseEvent } from 'preact';
+import type { TargetedMouseEvent } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { go, pageOf } from '../data/address';
-import type { Job, RecentOutcome } from '../data/model';
+import type { Job } from '../../client/types';
 import { duration, fullTime, zoneOf } from '../data/time';
 import { reasonText } from '../../core/guide';
-import { outcomeLabel, plural } from '../data/words';
+import { outcomeLabel, outcomeWord, plural } from '../data/words';
+
+type RecentOutcome = Job['recent'][number];
 
 const SLOTS = 20;
 const STEP = 8;
@@ -15,13 +17,13 @@ const FOOT = 4;
 const LEAST = 3;
 
 /** The last outcomes of a job, the newest on the right: a bar is as high as its run was long, a gap is hollow. */
-export function Bars({ job }: { readonly job: Pick<Job, 'recent' | 'timeZone' | 'currentRun'> }): JSX.Element {
+export function Bars({ job }: { readonly job: Pick<Job, 'recent' | 'timeZone' | 'currentRun'> }) {
   const { recent, currentRun: current } = job;
   const shown = recent.slice(current === null ? -SLOTS : -(SLOTS - 1));
   const known = shown.flatMap((item) => (item.kind === 'run' ? (item.durationMs ?? []) : [])).toSorted((a, b) => a - b);
   // Only the record has the duration of some runs: they are drawn as high as the others.
   const usual = known[Math.floor(known.length / 2)] ?? 1;
-  const longest = Math.max(1, ...shown.map((item) => (item.kind === 'run' ? (item.durationMs ?? 0) : 0)));
+  const longest = Math.max(1, ...known);
   const first = SLOTS - shown.length - (current === null ? 0 : 1);
   return (
     <svg
@@ -61,34 +63,39 @@ interface BarProps {
   readonly zone: string | null;
 }
 
-function Bar({ item, x, longest, usual, zone }: BarProps): JSX.Element {
+function Bar({ item, x, longest, usual, zone }: BarProps) {
   const { outcome } = item;
-  const isGap = item.kind === 'gap';
-  const durationMs = isGap ? null : item.durationMs;
-  const bad = outcome !== null && isBad(outcome);
-  // A root keeps short runs visible beside one that was long.
-  const height = isGap ? HEIGHT / 2 : LEAST + (HEIGHT - LEAST) * Math.sqrt((durationMs ?? usual) / longest);
-  const kind = isGap ? 'gap' : outcomeLabel(outcome).tone;
   return (
-    <g data-run={isGap ? undefined : item.runId}>
+    <g data-run={item.kind === 'run' ? item.runId : undefined}>
       <title>{titleOf(item, zone)}</title>
       <rect class="hit" x={x - 1} y={0} width={STEP} height={HEIGHT + FOOT} />
-      {isGap ? (
-        <rect class="bar gap" x={x + 0.5} y={HEIGHT - height + 0.5} width={WIDTH - 1} height={height - 1} />
+      {item.kind === 'gap' ? (
+        <rect class="bar gap" x={x + 0.5} y={HEIGHT / 2 + 0.5} width={WIDTH - 1} height={HEIGHT / 2 - 1} />
       ) : (
-        <rect class={`bar ${kind}`} x={x} y={HEIGHT - height} width={WIDTH} height={height} />
+        <rect
+          class={`bar ${outcomeLabel(outcome).tone}`}
+          x={x}
+          y={HEIGHT - heightOf(item.durationMs ?? usual, longest)}
+          width={WIDTH}
+          height={heightOf(item.durationMs ?? usual, longest)}
+        />
       )}
-      {bad && <rect class="mark" x={x} y={HEIGHT + 2} width={WIDTH} height={2} />}
+      {outcome !== null && isBad(outcome) && <rect class="mark" x={x} y={HEIGHT + 2} width={WIDTH} height={2} />}
     </g>
   );
+}
+
+/** A root keeps short runs visible beside one that was long. */
+function heightOf(durationMs: number, longest: number): number {
+  return LEAST + (HEIGHT - LEAST) * Math.sqrt(durationMs / longest);
 }
 
 function titleOf(item: RecentOutcome, zone: string | null): string {
   const time = fullTime(Date.parse(item.scheduledFor), zoneOf(zone));
   const { word } = outcomeLabel(item.outcome);
   if (item.kind === 'gap') {
-    const many = item.count > 1 ? [`${plural(item.count, 'due time')} did not run`] : [];
-    return [`${word}: ${reasonText(item.reason)}`, time, ...many].join('\n');
+    const many = item.count > 1 ? `\n${plural(item.count, 'due time')} did not run` : '';
+    return `${word}: ${reasonText(item.reason)}\n${time}${many}`;
   }
   const { durationMs, latenessMs, attempts } = item;
   const lines = [word, time];
@@ -107,7 +114,7 @@ function summary(recent: readonly RecentOutcome[], running: boolean): string {
 export function countsOf(items: readonly (Pick<RecentOutcome, 'kind' | 'outcome'> & { count?: number })[]): string {
   const counts = new Map<string, number>();
   for (const { outcome, kind, count = 1 } of items) {
-    const word = outcomeLabel(outcome).word.toLowerCase();
+    const word = outcomeWord(outcome);
     counts.set(word, (counts.get(word) ?? 0) + (kind === 'gap' ? count : 1));
   }
   return [...counts].map(([word, count]) => `${String(count)} ${word}`).join(', ');

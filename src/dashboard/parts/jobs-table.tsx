@@ -1,83 +1,50 @@
-import type { JSX, TargetedKeyboardEvent } from 'preact';
+import type { TargetedKeyboardEvent } from 'preact';
+import type { Job } from '../../client/types';
 import { ATTENTION, badState, shownState } from '../../core/shown-state';
 import { changed, pageOf } from '../data/address';
-import { Bars } from './bars';
-import { now } from '../data/clock';
-import { useHeldOrder } from '../data/held-order';
-import type { Job } from '../data/model';
-import { Ago, Badge, InHowLong, Link, OrderChanged, Time } from './parts';
-import { HelpLink } from './help-link';
 import { topicOfState } from '../data/help-topics';
+import { now } from '../data/live';
 import { duration, span } from '../data/time';
-import { outcomeLabel, plural, STATE_LABELS } from '../data/words';
+import { noted, outcomeWord, plural, STATE_LABELS } from '../data/words';
+import { Bars } from './bars';
+import { HelpLink } from './help';
+import { useHeldOrder } from '../data/use-live';
+import { Ago, Badge, Link, NextDue, OrderChanged, Table, Tags } from './parts';
 
-interface TableProps {
+interface JobsTableProps {
   readonly all: readonly Job[];
-  /** The names of the jobs to show, in their order. */
   readonly wanted: readonly string[];
   readonly choice: string;
   readonly sort: string;
 }
 
-// Its rows are laid out as cards on a phone, which would take the meaning from the elements: hence the roles.
-export function JobsTable({ all, wanted, choice, sort }: TableProps): JSX.Element {
+export function JobsTable({ all, wanted, choice, sort }: JobsTableProps) {
   const order = useHeldOrder(wanted, choice);
   const byName = new Map(all.map((job) => [job.name, job]));
   return (
-    <div class="table jobs" onKeyDown={moveFocus}>
-      <OrderChanged order={order} />
-      <table role="table" aria-label="Jobs">
-        <thead role="rowgroup">
-          <tr role="row">
-            <Heading class="c-job" by="name" sort={sort}>
-              Job
-            </Heading>
-            <Heading class="c-state" by="worst" sort={sort}>
-              State
-            </Heading>
-            <th role="columnheader" scope="col" class="c-bars">
-              Last outcomes
-            </th>
-            <Heading class="c-last" by="last" sort={sort}>
-              Last run
-            </Heading>
-            <Heading class="c-next" by="next" sort={sort}>
-              Next due
-            </Heading>
-          </tr>
-        </thead>
-        <tbody role="rowgroup">
-          {order.names.map((name) => {
-            const job = byName.get(name);
-            return job === undefined ? <GoneRow key={name} name={name} /> : <JobRow key={name} job={job} />;
-          })}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-interface HeadingProps {
-  readonly class: string;
-  readonly by: string;
-  readonly sort: string;
-  readonly children: string;
-}
-
-function Heading({ by, sort, children, ...rest }: HeadingProps): JSX.Element {
-  const isChosen = by === sort;
-  return (
-    <th
-      role="columnheader"
-      scope="col"
-      aria-sort={isChosen ? (by === 'last' ? 'descending' : 'ascending') : undefined}
-      {...rest}
+    <Table
+      name="Jobs"
+      kind="jobs"
+      columns={[
+        [<SortLink by="name">Job</SortLink>, 'c-job', undefined, sort === 'name' && 'ascending'],
+        [<SortLink by="worst">State</SortLink>, 'c-state', 280, sort === 'worst' && 'ascending'],
+        ['Last outcomes', 'c-bars', 194],
+        [<SortLink by="last">Last run</SortLink>, 'c-last', 206, sort === 'last' && 'descending'],
+        [<SortLink by="next">Next due</SortLink>, 'c-next', 142, sort === 'next' && 'ascending'],
+      ]}
+      above={<OrderChanged order={order} />}
+      onKeyDown={moveFocus}
     >
-      <Link href={changed({ sort: by === 'worst' ? undefined : by, page: undefined })} class={isChosen ? 'chosen' : ''}>
-        {children}
-      </Link>
-    </th>
+      {order.names.map((name) => {
+        const job = byName.get(name);
+        return job === undefined ? <GoneRow key={name} name={name} /> : <JobRow key={name} job={job} />;
+      })}
+    </Table>
   );
+}
+
+function SortLink({ by, children }: { readonly by: string; readonly children: string }) {
+  return <Link href={changed({ sort: by === 'worst' ? undefined : by, page: undefined })}>{children}</Link>;
 }
 
 /** Arrow keys go from job to job. */
@@ -93,7 +60,7 @@ function moveFocus(event: TargetedKeyboardEvent<HTMLElement>): void {
 }
 
 /** Keeps the place of a job that is gone until the rows may move. */
-function GoneRow({ name }: { readonly name: string }): JSX.Element {
+function GoneRow({ name }: { readonly name: string }) {
   return (
     <tr role="row" class="gone">
       <td role="cell" class="c-job" colSpan={5}>
@@ -103,7 +70,7 @@ function GoneRow({ name }: { readonly name: string }): JSX.Element {
   );
 }
 
-function JobRow({ job }: { readonly job: Job }): JSX.Element {
+function JobRow({ job }: { readonly job: Job }) {
   const { name, description, tags, timeZone, lastRun, nextDueAt } = job;
   return (
     <tr role="row">
@@ -112,17 +79,12 @@ function JobRow({ job }: { readonly job: Job }): JSX.Element {
           {name}
         </Link>
         <span class="second foreign" title={description ?? undefined}>
-          {tags.map((tag) => (
-            <Link key={tag} href={changed({ tag, page: undefined })} class="tag">
-              {tag}
-            </Link>
-          ))}
+          <Tags tags={tags} hrefOf={(tag) => changed({ tag, page: undefined })} />
           {description}
         </span>
       </td>
       <td role="cell" class="c-state">
-        <StateBadge job={job} />
-        <StateDetail job={job} />
+        <State job={job} />
       </td>
       <td role="cell" class="c-bars">
         <Bars job={job} />
@@ -133,59 +95,44 @@ function JobRow({ job }: { readonly job: Job }): JSX.Element {
         ) : (
           <>
             <Ago at={lastRun.scheduledFor} zone={timeZone} />
-            <span class="second">
-              {outcomeLabel(lastRun.outcome).word.toLowerCase()}
-              {lastRun.durationMs === null ? '' : ` in ${duration(lastRun.durationMs)}`}
-            </span>
+            <span class="second">{lastRunText(lastRun)}</span>
           </>
         )}
       </td>
       <td role="cell" class="c-next">
-        {nextDueAt === null ? (
-          <span class="muted">none</span>
-        ) : (
-          <>
-            <Time at={nextDueAt} zone={timeZone} />
-            <span class="second">
-              <InHowLong at={nextDueAt} zone={timeZone} />
-            </span>
-          </>
-        )}
+        {nextDueAt === null ? <span class="muted">none</span> : <NextDue at={nextDueAt} zone={timeZone} />}
       </td>
     </tr>
   );
 }
 
-/** A state that wants a person leads to what to do. The others are not a stop on the way through the table. */
-function StateBadge({ job }: { readonly job: Job }): JSX.Element {
-  const state = shownState(job);
-  const badge = <Badge label={STATE_LABELS[state]} />;
-  return ATTENTION.includes(state) ? <HelpLink topic={topicOfState(state)}>{badge}</HelpLink> : badge;
+/** `succeeded in 2.4 s`. */
+export function lastRunText({ outcome, durationMs }: NonNullable<Job['lastRun']>): string {
+  return `${outcomeWord(outcome)}${durationMs === null ? '' : ` in ${duration(durationMs)}`}`;
 }
 
-/** What the state by itself does not show. */
-function StateDetail({ job }: { readonly job: Job }): JSX.Element {
+/** A state that wants a person leads to what to do. The others are not a stop on the way through the table. */
+function State({ job }: { readonly job: Job }) {
+  const state = shownState(job);
+  const badge = <Badge label={STATE_LABELS[state]} />;
   const text = detailOf(job, now.value);
   return (
-    <span class="second foreign" title={text}>
-      {text}
-    </span>
+    <>
+      {ATTENTION.includes(state) ? <HelpLink topic={topicOfState(state)}>{badge}</HelpLink> : badge}
+      <span class="second foreign" title={text}>
+        {text}
+      </span>
+    </>
   );
 }
 
 function detailOf(job: Job, at: number): string {
-  const { detail, overdueSince, failures } = job;
+  const { detail, overdueSince } = job;
   switch (shownState(job)) {
     case 'overdue':
-      return overdueSince === null ? '' : `for ${span(Math.max(0, at - Date.parse(overdueSince)))}`;
-    case 'failing': {
-      const progress = progressOf(job, at);
-      // One line has no room for all of it, and a second one would move the rows below.
-      if (progress === '')
-        return failures === 0 ? '' : plural(failures, 'failure in a row', 'failures in a row') + howLong(job, at);
-      const now = progress.startsWith('for') ? `running ${progress}` : progress;
-      return failures === 0 ? now : `${plural(failures, 'failure')}, ${now}`;
-    }
+      return overdueSince === null ? '' : `for ${sinceText(overdueSince, at)}`;
+    case 'failing':
+      return failingText(job, at);
     case 'acknowledged':
       return acknowledgedText(job);
     case 'retrying':
@@ -200,9 +147,23 @@ function detailOf(job: Job, at: number): string {
   }
 }
 
-function howLong({ incident }: Job, at: number): string {
-  if (incident === null) return '';
-  return `, ${incident.isWhole ? 'for' : 'over'} ${span(Math.max(0, at - Date.parse(incident.since)))}`;
+function sinceText(since: string, at: number): string {
+  return span(Math.max(0, at - Date.parse(since)));
+}
+
+/** One line has no room for all of it, and a second one would move the rows below. */
+function failingText(job: Job, at: number): string {
+  const { failures, incident } = job;
+  const progress = progressOf(job, at);
+  if (progress !== '') {
+    const now = progress.startsWith('for') ? `running ${progress}` : progress;
+    return failures === 0 ? now : `${plural(failures, 'failure')}, ${now}`;
+  }
+  if (failures === 0) return '';
+  const counted = plural(failures, 'failure in a row', 'failures in a row');
+  return incident === null
+    ? counted
+    : `${counted}, ${incident.isWhole ? 'for' : 'over'} ${sinceText(incident.since, at)}`;
 }
 
 /** How far the run in progress is: `attempt 2, for 4 min`, `attempt 2 in 20 s`. */
@@ -220,5 +181,5 @@ function progressOf({ state, currentRun }: Job, at: number): string {
 
 function acknowledgedText(job: Job): string {
   const { by = '', note = '' } = job.incident?.acknowledgement ?? {};
-  return `${STATE_LABELS[badState(job) ?? 'failing'].word.toLowerCase()}, by ${by}${note === '' ? '' : `: ${note}`}`;
+  return noted(`${STATE_LABELS[badState(job) ?? 'failing'].word.toLowerCase()}, by ${by}`, note);
 }

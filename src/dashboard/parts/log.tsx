@@ -1,13 +1,13 @@
 import Anser from 'anser';
-import { Fragment, type JSX, type RefObject } from 'preact';
+import { Fragment, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { changed, go, param } from '../data/address';
-import { now } from '../data/clock';
+import { changed, param } from '../data/address';
 import { type FollowedLog, type LogEntry, useLog } from '../data/follow-log';
+import { now } from '../data/live';
 import { exactTime, fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
-import { FailureLine } from './failure-notice';
-import { Notice, Select, Skeleton } from './parts';
+import { FailureLine } from './help';
+import { Link, Notice, Select, Skeleton } from './parts';
 import { chosenItem } from './run-items';
 
 /** The colours that have a class in style.css. */
@@ -24,58 +24,68 @@ interface LogProps {
   readonly items?: readonly number[] | undefined;
 }
 
-export function Log({ runId, zone, isOpen, progress, items = [] }: LogProps): JSX.Element {
-  const item = chosenItem();
-  const log = useLog(runId, item);
-  const latest = log.progress ?? progress ?? null;
+export function Log({ progress = null, ...props }: LogProps) {
+  const log = useLog(props.runId, chosenItem());
+  const latest = log.progress ?? progress;
   return (
     <section>
-      {isOpen && latest !== null && <ProgressBar progress={latest} />}
+      {props.isOpen && latest !== null && <ProgressBar {...latest} />}
       {log.failure !== undefined && log.failure.status !== 404 && (
         <FailureLine failure={log.failure} before="The log is not up to date: " />
       )}
-      {!log.loaded && log.failure === undefined ? (
-        <>
-          <h2>Log</h2>
-          <Skeleton rows={3} what="log" />
-        </>
-      ) : log.entries.length === 0 ? (
-        <>
-          <div class="section-head">
-            <h2>Log</h2>
-            <ItemSelect entries={log.entries} items={items} />
-          </div>
-          <Notice title={isOpen ? 'Its handler has not logged anything yet' : 'Its handler logged nothing'}>
-            <p>Lines of ctx.log appear here, unless the job has "logs": "none".</p>
-          </Notice>
-        </>
-      ) : (
-        <Lines runId={runId} zone={zone} log={log} isOpen={isOpen} items={items} />
-      )}
+      <Entries {...props} log={log} />
     </section>
   );
 }
 
-function ProgressBar({ progress }: { readonly progress: NonNullable<FollowedLog['progress']> }): JSX.Element {
-  const { note, fraction } = progress;
+function Entries(props: LogProps & { readonly log: FollowedLog }) {
+  const { isOpen, items = [], log } = props;
+  const { entries, failure } = log;
+  if (entries === undefined && failure === undefined) {
+    return (
+      <>
+        <h2>Log</h2>
+        <Skeleton rows={3} what="log" />
+      </>
+    );
+  }
+  if (entries !== undefined && entries.length > 0) return <Lines {...props} entries={entries} />;
+  return (
+    <>
+      <div class="section-head">
+        <h2>Log</h2>
+        <ItemSelect entries={[]} items={items} />
+      </div>
+      <Notice title={isOpen ? 'Its handler has not logged anything yet' : 'Its handler logged nothing'}>
+        <p>Lines of ctx.log appear here, unless the job has "logs": "none".</p>
+      </Notice>
+    </>
+  );
+}
+
+function ProgressBar({ note, fraction }: NonNullable<FollowedLog['progress']>) {
   return (
     <label class="progress foreign">
-      {fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}
+      {percentOf(fraction)}
       {note ?? 'Progress'}
       {fraction !== undefined && <progress value={fraction} max={1} />}
     </label>
   );
 }
 
-interface LinesProps extends LogProps {
-  readonly log: FollowedLog;
+function percentOf(fraction: number | undefined): string {
+  return fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `;
 }
 
-function Lines({ runId, zone, log, isOpen, items = [] }: LinesProps): JSX.Element {
+interface LinesProps extends LogProps {
+  readonly log: FollowedLog;
+  readonly entries: readonly LogEntry[];
+}
+
+function Lines({ runId, zone, log, entries, isOpen, items = [] }: LinesProps) {
   const [query, setQuery] = useState('');
   const [wrap, setWrap] = useState(true);
   const [hit, setHit] = useState(0);
-  const { entries } = log;
   const box = useRef<HTMLDivElement>(null);
   const { follows, jump, onScroll } = useFollowing(box, entries.length, isOpen);
   const wanted = query.toLowerCase();
@@ -141,27 +151,14 @@ function Lines({ runId, zone, log, isOpen, items = [] }: LinesProps): JSX.Elemen
   );
 }
 
-interface ItemSelectProps {
-  readonly entries: readonly LogEntry[];
-  readonly items: readonly number[];
-}
-
-/** Limits the log of a fan-out to one of its items. */
-function ItemSelect({ entries, items }: ItemSelectProps): JSX.Element | null {
+function ItemSelect({ entries, items }: { readonly entries: readonly LogEntry[]; readonly items: readonly number[] }) {
   const item = chosenItem();
   const all = [
     ...new Set([...items, ...(item === undefined ? [] : [item]), ...entries.flatMap((one) => one.item ?? [])]),
   ];
   if (all.length === 0) return null;
   const options = all.sort((a, b) => a - b).map((one) => [String(one), `Item ${String(one)}`] as const);
-  return (
-    <Select
-      label="Lines of"
-      value={item === undefined ? '' : String(item)}
-      options={[['', 'All lines'], ...options]}
-      choose={(one) => go(changed({ item: one }))}
-    />
-  );
+  return <Select name="item" label="Lines of" options={[['', 'All lines'], ...options]} />;
 }
 
 interface FindProps {
@@ -173,7 +170,7 @@ interface FindProps {
 }
 
 /** Enter goes to the next hit, and Shift+Enter to the one before. */
-function Find({ query, hits, hit, setQuery, setHit }: FindProps): JSX.Element {
+function Find({ query, hits, hit, setQuery, setHit }: FindProps) {
   const place = hits === 0 ? 'none' : `${String((hit % hits) + 1)} of ${String(hits)}`;
   return (
     <>
@@ -216,9 +213,7 @@ function useFollowing(box: RefObject<HTMLDivElement | null>, count: number, isOp
 
 /** Names a line in an address: its attempt's token and its number there. */
 function idOf({ token, item, n, text }: LogEntry): string | undefined {
-  return text === undefined
-    ? undefined
-    : `${String(token)}.${item === undefined ? '' : `${String(item)}.`}${String(n)}`;
+  return text === undefined ? undefined : [token, ...(item === undefined ? [] : [item]), n].join('.');
 }
 
 function textOf({ text, gap, progress, error }: LogEntry): string {
@@ -226,19 +221,16 @@ function textOf({ text, gap, progress, error }: LogEntry): string {
   if (error !== undefined) return error;
   if (gap !== undefined) return `${plural(gap.lines, 'line')} missing: more than is kept`;
   const { note = '', fraction } = progress ?? {};
-  return `progress ${fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}${note}`;
+  return `progress ${percentOf(fraction)}${note}`;
 }
 
-function itemOf({ item }: LogEntry): string {
-  return item === undefined ? '' : `item ${String(item)}: `;
-}
-
-interface LineProps extends Pick<LogProps, 'zone'> {
+interface LineProps {
   readonly entry: LogEntry;
+  readonly zone: string | null;
   readonly mark: boolean;
 }
 
-function Line({ entry, zone, mark }: LineProps): JSX.Element {
+function Line({ entry, zone, mark }: LineProps) {
   const { n, at, text, attempt, item, error } = entry;
   const level = error === undefined ? entry.level : 'error';
   const id = idOf(entry);
@@ -251,17 +243,14 @@ function Line({ entry, zone, mark }: LineProps): JSX.Element {
       {id === undefined ? (
         <span class="n" />
       ) : (
-        <a
+        <Link
           class="n"
           href={changed({ line: id })}
           title={`Attempt ${String(attempt)}${item === undefined ? '' : `, item ${String(item)}`}: a link to this line`}
-          onClick={(event) => {
-            event.preventDefault();
-            go(changed({ line: id }), 'replace');
-          }}
+          replace
         >
           {n}
-        </a>
+        </Link>
       )}
       <time dateTime={at} title={Number.isNaN(instant) ? at : fullTime(instant, 'UTC')}>
         {Number.isNaN(instant) ? '' : exactTime(instant, zoneOf(zone), now.peek())}
@@ -275,10 +264,12 @@ function Line({ entry, zone, mark }: LineProps): JSX.Element {
   );
 }
 
-/** All that has come by now, as plain text. */
 function download(runId: string, entries: readonly LogEntry[]): void {
-  const text = entries.map((entry) => `${entry.at} ${entry.level ?? ''}\t${itemOf(entry)}${textOf(entry)}\n`).join('');
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+  const lines = entries.map((entry) => {
+    const item = entry.item === undefined ? '' : `item ${String(entry.item)}: `;
+    return `${entry.at} ${entry.level ?? ''}\t${item}${textOf(entry)}\n`;
+  });
+  const url = URL.createObjectURL(new Blob(lines, { type: 'text/plain' }));
   const link = document.createElement('a');
   link.href = url;
   link.download = `${runId}.log`;
@@ -287,7 +278,7 @@ function download(runId: string, entries: readonly LogEntry[]): void {
 }
 
 /** Text with terminal colours: as text in elements with classes, whatever it contains. */
-function TerminalText({ text }: { readonly text: string }): JSX.Element {
+function TerminalText({ text }: { readonly text: string }) {
   if (!text.includes('\u001B')) return <>{text}</>;
   const parts = Anser.ansiToJson(text, { json: true, use_classes: true, remove_empty: true });
   return (

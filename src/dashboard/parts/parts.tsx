@@ -1,12 +1,11 @@
-import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
+import type { ComponentChildren, TargetedKeyboardEvent, TargetedMouseEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { type Action, confirm } from '../data/action';
 import { changed, go, pageOf, param } from '../data/address';
-import { now } from '../data/clock';
-import type { HeldOrder } from '../data/held-order';
-import { environment } from '../data/session';
-import { MINE, exactTime, fullTime, relative, shortTime, shownZone, span, zoneOf } from '../data/time';
-import type { IconName, Label } from '../data/words';
+import { now } from '../data/live';
+import { environment, environmentStyle } from '../data/session';
+import { MINE, exactTime, fullTime, relative, shortTime, shownZone, zoneOf } from '../data/time';
+import type { HeldOrder } from '../data/use-live';
+import { capital, type IconName, type Label, type Tone } from '../data/words';
 
 const PATHS: Readonly<Record<IconName, string>> = {
   alert: 'M8 2.2 14.4 13.4H1.6ZM8 6.4v3.2M8 11.4v.2',
@@ -24,7 +23,7 @@ const PATHS: Readonly<Record<IconName, string>> = {
   timeout: 'M4 1.8h8M4 14.2h8M5 1.8c0 4 6 4.4 6 12.4M11 1.8c0 4-6 4.4-6 12.4',
 };
 
-export function Icon({ name }: { readonly name: IconName }): JSX.Element {
+export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
       <path d={PATHS[name]} />
@@ -32,7 +31,7 @@ export function Icon({ name }: { readonly name: IconName }): JSX.Element {
   );
 }
 
-export function Badge({ label }: { readonly label: Label }): JSX.Element {
+export function Badge({ label }: { readonly label: Label }) {
   return (
     <span class={`badge ${label.tone}`}>
       <Icon name={label.icon} />
@@ -44,20 +43,35 @@ export function Badge({ label }: { readonly label: Label }): JSX.Element {
 interface LinkProps {
   readonly href: string;
   readonly class?: string;
+  readonly title?: string;
   readonly current?: boolean;
+  /** What is chosen on a page makes no separate entry in the history. */
+  readonly replace?: boolean;
   readonly children: ComponentChildren;
 }
 
-export function Link({ href, current, children, ...rest }: LinkProps): JSX.Element {
+export function Link({ href, current, replace, children, ...rest }: LinkProps) {
+  const onClick = (event: TargetedMouseEvent<HTMLAnchorElement>): void => follow(event, replace);
   return (
-    <a href={href} onClick={follow} aria-current={current === true ? 'page' : undefined} {...rest}>
+    <a href={href} onClick={onClick} aria-current={current === true ? 'page' : undefined} {...rest}>
       {children}
     </a>
   );
 }
 
-/** The way up from a page. */
-export function Crumbs({ job }: { readonly job?: string | undefined }): JSX.Element {
+export function Tags({ tags, hrefOf }: Tagged & { readonly hrefOf: (tag: string) => string }) {
+  return (
+    <>
+      {tags.map((tag) => (
+        <Link key={tag} href={hrefOf(tag)} class="tag">
+          {tag}
+        </Link>
+      ))}
+    </>
+  );
+}
+
+export function Crumbs({ job }: { readonly job?: string | undefined }) {
   return (
     <nav class="crumbs" aria-label="Path">
       <Link href={pageOf({})}>Jobs</Link>
@@ -66,42 +80,11 @@ export function Crumbs({ job }: { readonly job?: string | undefined }): JSX.Elem
   );
 }
 
-interface AskProps {
-  readonly action: Action;
-  readonly class?: string;
-  readonly disabled?: boolean;
-  readonly children: ComponentChildren;
-}
-
-/** A button that asks a person to confirm an action. */
-export function Ask({ action, children, ...rest }: AskProps): JSX.Element {
-  return (
-    <button type="button" onClick={() => confirm(action)} {...rest}>
-      {children}
-    </button>
-  );
-}
-
-interface SvgLinkProps {
-  readonly href: string;
-  readonly kind: string;
-  readonly children: ComponentChildren;
-}
-
-/** A link in a picture. Arrow keys lead to it, and Tab passes it. */
-export function SvgLink({ href, kind, children }: SvgLinkProps): JSX.Element {
-  return (
-    <a href={href} data-item={kind} tabindex={-1} onClick={follow}>
-      {children}
-    </a>
-  );
-}
-
-function follow(event: TargetedMouseEvent<HTMLAnchorElement>): void {
+export function follow(event: TargetedMouseEvent<HTMLAnchorElement>, replace = false): void {
   // A new tab or window is the browser's to open.
   if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  go(event.currentTarget.getAttribute('href') ?? '.');
+  go(event.currentTarget.getAttribute('href') ?? '.', replace ? 'replace' : 'push');
 }
 
 interface TimeProps {
@@ -112,21 +95,20 @@ interface TimeProps {
 }
 
 /** A time of day in the zone that was chosen. Its tooltip has the job's zone and the viewer's. */
-export function Time(props: TimeProps): JSX.Element {
+export function Time(props: TimeProps) {
   return <Shown {...props} as={shortTime} />;
 }
 
 /** As {@link Time}, with seconds. */
-export function Exact(props: TimeProps): JSX.Element {
+export function Exact(props: TimeProps) {
   return <Shown {...props} as={exactTime} />;
 }
 
-/** How long ago, or in how long. */
-export function Ago(props: TimeProps): JSX.Element {
+export function Ago(props: TimeProps) {
   return <Shown {...props} as={(instant, _, at) => relative(instant, at)} />;
 }
 
-function Shown({ at, zone, as }: TimeProps & { readonly as: typeof shortTime }): JSX.Element {
+function Shown({ at, zone, as }: TimeProps & { readonly as: typeof shortTime }) {
   const instant = Date.parse(at);
   return (
     <time dateTime={at} title={inBothZones(instant, zone)}>
@@ -135,21 +117,15 @@ function Shown({ at, zone, as }: TimeProps & { readonly as: typeof shortTime }):
   );
 }
 
-/** For how long something has lasted, and since when. */
-export function Since({ at, zone }: TimeProps): JSX.Element {
+/** The next due time. One that has come since the last answer is no longer the next, and never past. */
+export function NextDue({ at, zone }: { readonly at: string | null; readonly zone: string | null }) {
+  if (at === null) return <>none</>;
   return (
     <>
-      for {span(Math.max(0, now.value - Date.parse(at)))}
-      <span class="second">
-        since <Time at={at} zone={zone} />
-      </span>
+      <Time at={at} zone={zone} />
+      <span class="second">{Date.parse(at) > now.value ? <Ago at={at} zone={zone} /> : 'now'}</span>
     </>
   );
-}
-
-/** In how long a due time comes. One that has come since the last answer is no longer the next, and never past. */
-export function InHowLong({ at, zone }: TimeProps): JSX.Element {
-  return Date.parse(at) > now.value ? <Ago at={at} zone={zone} /> : <>now</>;
 }
 
 function inBothZones(at: number, zone: string | null | undefined): string {
@@ -157,31 +133,35 @@ function inBothZones(at: number, zone: string | null | undefined): string {
   return [...zones].map((one) => fullTime(at, one)).join('\n');
 }
 
-/** A box that stands where data cannot. */
-export function Notice({
-  title,
-  children,
-  tone = 'calm',
-}: {
-  readonly title: string;
+interface NoticeProps {
+  readonly title?: string;
+  readonly tone?: Tone;
   readonly children?: ComponentChildren;
-  readonly tone?: 'calm' | 'bad' | 'warn';
-}): JSX.Element {
+}
+
+export function Notice({ title, tone = 'calm', children }: NoticeProps) {
   return (
     <div class={`notice ${tone}`}>
-      <h2>{title}</h2>
+      {title !== undefined && <h2>{title}</h2>}
       {children}
     </div>
   );
 }
 
+export function NoJobs() {
+  return (
+    <Notice title="There are no jobs yet">
+      <p>Add a job to jobs.json, write its handler, and deploy the app. The job appears here with the next tick.</p>
+    </Notice>
+  );
+}
+
 export function sentence(text: string): string {
-  const first = text.slice(0, 1).toUpperCase();
-  return `${first}${text.slice(1)}${/[.!?…]$/.test(text) ? '' : '.'}`;
+  return `${capital(text)}${/[.!?…]$/.test(text) ? '' : '.'}`;
 }
 
 /** The platform's own page, which comes back to this address. Below `keyed/` the browser asks for a key. */
-export function LoginLink(): JSX.Element {
+export function LoginLink() {
   if (location.pathname.endsWith('/keyed/')) return <p>Load the page again, and give a key as the password.</p>;
   const back = encodeURIComponent(`${location.pathname}${location.search}`);
   return (
@@ -194,7 +174,7 @@ export function LoginLink(): JSX.Element {
 }
 
 /** Stands for rows that are on their way, at the height that they will have. */
-export function Skeleton({ rows, what }: { readonly rows: number; readonly what: string }): JSX.Element {
+export function Skeleton({ rows, what }: { readonly rows: number; readonly what: string }) {
   return (
     <div class="skeleton" role="status" aria-label={`Loading the ${what}`}>
       {Array.from({ length: rows }, (_, index) => (
@@ -205,18 +185,11 @@ export function Skeleton({ rows, what }: { readonly rows: number; readonly what:
 }
 
 /** Waits above rows that stay where they are: the order changes when a person wants it. */
-interface OrderChangedProps {
-  readonly order: HeldOrder;
-  readonly what?: string;
-}
-
-export function OrderChanged({
-  order: { stale, sortAgain },
-  what = 'The order has changed.',
-}: OrderChangedProps): JSX.Element {
+export function OrderChanged({ order, what = 'order' }: { readonly order: HeldOrder; readonly what?: string }) {
+  const { stale, sortAgain } = order;
   return (
     <p class={`resort ${stale ? '' : 'hidden'}`}>
-      {what}{' '}
+      The {what} has changed.{' '}
       <button type="button" class="link" disabled={!stale} onClick={sortAgain}>
         Show
       </button>
@@ -224,18 +197,28 @@ export function OrderChanged({
   );
 }
 
-/** One name with its value, in a list of facts. */
-export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }): JSX.Element {
+interface FactProps {
+  readonly name: string;
+  readonly more?: ComponentChildren;
+  /** Its value. Without one, nothing is shown. */
+  readonly children: ComponentChildren;
+}
+
+export function Fact({ name, more, children }: FactProps) {
+  if (children === null || children === undefined || children === false) return null;
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dd>
+        {children}
+        {more !== undefined && <span class="second">{more}</span>}
+      </dd>
     </div>
   );
 }
 
 /** Searches what the page lists. `/` leads to it. */
-export function SearchBox({ of }: { readonly of: string }): JSX.Element {
+export function SearchBox({ of }: { readonly of: string }) {
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -262,17 +245,30 @@ export function SearchBox({ of }: { readonly of: string }): JSX.Element {
 }
 
 interface SelectProps {
+  /** The parameter of the address that it sets. The first option is chosen without one. */
+  readonly name: string;
   readonly label: string;
-  readonly value: string;
   readonly options: readonly (readonly [value: string, text: string])[];
-  readonly choose: (value: string) => void;
   readonly class?: string;
+  /** Whether it changes only the looks of a page. Otherwise its list begins again. */
+  readonly replace?: boolean;
 }
 
 /** A choice that takes effect at once. */
-export function Select({ label, value, options, choose, ...rest }: SelectProps): JSX.Element {
+export function Select({ name, label, options, replace = false, ...rest }: SelectProps) {
+  const [first = ''] = options[0] ?? [];
+  const choose = (value: string): void => {
+    const chosen = { [name]: value === first ? undefined : value };
+    if (replace) go(changed(chosen), 'replace');
+    else go(changed({ ...chosen, page: undefined, cursor: undefined }));
+  };
   return (
-    <select aria-label={label} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)} {...rest}>
+    <select
+      aria-label={label}
+      value={param(name) ?? first}
+      onChange={({ currentTarget }) => choose(currentTarget.value)}
+      {...rest}
+    >
       {options.map(([one, text]) => (
         <option key={one} value={one}>
           {text}
@@ -282,35 +278,55 @@ export function Select({ label, value, options, choose, ...rest }: SelectProps):
   );
 }
 
-/** Limits a list to the jobs with one tag. */
-export function TagSelect({ tags }: { readonly tags: readonly string[] }): JSX.Element {
-  return (
-    <Select
-      label="Tag"
-      value={param('tag') ?? ''}
-      options={[['', 'All tags'], ...tags.map((tag) => [tag, tag] as const)]}
-      choose={(tag) => go(changed({ tag, page: undefined }))}
-    />
-  );
+interface Tagged {
+  readonly tags: readonly string[];
 }
+
+export function tagsOf(jobs: readonly Tagged[]): readonly string[] {
+  return [...new Set(jobs.flatMap(({ tags }) => tags))].toSorted();
+}
+
+export function TagSelect({ jobs }: { readonly jobs: readonly Tagged[] }) {
+  const chosen = param('tag');
+  const tags = tagsOf([...jobs, { tags: chosen === undefined ? [] : [chosen] }]);
+  if (tags.length === 0) return null;
+  return <Select name="tag" label="Tag" options={[['', 'All tags'], ...tags.map((tag) => [tag, tag] as const)]} />;
+}
+
+type Column = readonly [
+  heading: ComponentChildren,
+  column?: string | undefined,
+  /** In pixels. Default: what the others leave. */
+  width?: number | undefined,
+  order?: 'ascending' | 'descending' | false,
+];
 
 interface TableProps {
   readonly name: string;
   readonly kind: string;
-  readonly columns: readonly (readonly [heading: ComponentChildren, column?: string])[];
-  /** Its rows. */
+  readonly columns: readonly Column[];
+  readonly above?: ComponentChildren;
+  readonly onKeyDown?: (event: TargetedKeyboardEvent<HTMLElement>) => void;
   readonly children: ComponentChildren;
 }
 
 /** On a phone, its rows are laid out as cards, which would take the meaning from the elements: hence the roles. */
-export function Table({ name, kind, columns, children }: TableProps): JSX.Element {
+export function Table({ name, kind, columns, above, onKeyDown, children }: TableProps) {
   return (
-    <div class={`table slim ${kind}`}>
+    <div class={`table ${kind}`} onKeyDown={onKeyDown}>
+      {above}
       <table role="table" aria-label={name}>
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(([heading, column], index) => (
-              <th key={index} role="columnheader" scope="col" class={column}>
+            {columns.map(([heading, column, width, order = false], index) => (
+              <th
+                key={index}
+                role="columnheader"
+                scope="col"
+                class={column}
+                style={{ width }}
+                aria-sort={order || undefined}
+              >
                 {heading}
               </th>
             ))}
@@ -322,8 +338,7 @@ export function Table({ name, kind, columns, children }: TableProps): JSX.Elemen
   );
 }
 
-/** What a list leaves out, each with its reason. */
-export function Warnings({ texts }: { readonly texts: readonly string[] }): JSX.Element {
+export function Warnings({ texts }: { readonly texts: readonly string[] }) {
   return (
     <>
       {texts.map((text, index) => (
@@ -335,14 +350,12 @@ export function Warnings({ texts }: { readonly texts: readonly string[] }): JSX.
   );
 }
 
-interface OlderPagesProps {
-  /** Where the next page begins; null: this is the last one. */
-  readonly cursor: string | null;
-  readonly of: string;
-}
-
-/** Leads through a list that is newest first. */
-export function OlderPages({ cursor, of }: OlderPagesProps): JSX.Element | null {
+/**
+ * Leads through a list that is newest first.
+ *
+ * @param cursor where the next page begins; null: this is the last one
+ */
+export function OlderPages({ cursor, of }: { readonly cursor: string | null; readonly of: string }) {
   const isFirst = param('cursor') === undefined;
   if (cursor === null && isFirst) return null;
   return (
@@ -353,21 +366,14 @@ export function OlderPages({ cursor, of }: OlderPagesProps): JSX.Element | null 
   );
 }
 
-/** The page in the address, from 1. */
-export function pageNumber(): number {
-  return Math.max(1, Math.trunc(Number(param('page') ?? 1)) || 1);
-}
-
 interface PagesProps {
   readonly page: number;
-  /** How many rows a page has. */
   readonly size: number;
   readonly count: number;
   readonly of: string;
 }
 
-/** Links to the pages before and after, if there are several. */
-export function Pages({ page, size, count, of }: PagesProps): JSX.Element | null {
+export function Pages({ page, size, count, of }: PagesProps) {
   const pages = Math.ceil(count / size);
   if (pages <= 1) return null;
   const first = (page - 1) * size + 1;
@@ -382,13 +388,12 @@ export function Pages({ page, size, count, of }: PagesProps): JSX.Element | null
   );
 }
 
-/** The environment's name in its colour. */
-export function EnvironmentChip(): JSX.Element | null {
+export function EnvironmentChip() {
   const shown = environment.value;
   if (shown === undefined) return null;
   // A long name is cut off.
   return (
-    <span class={`environment ${shown.color}`} title={shown.name}>
+    <span class="environment" style={environmentStyle.value} title={shown.name}>
       {shown.name}
     </span>
   );

@@ -1,29 +1,29 @@
-import type { JSX } from 'preact';
-import { RUN_TRIGGERS } from '../../core/outcome';
-import { changed, go, param } from '../data/address';
+import { pathOf } from '../../client/operations';
 import { wordOf } from '../../core/guide';
+import { RUN_TRIGGERS } from '../../core/outcome';
+import { changed, go, hoursBefore, param } from '../data/address';
+import { now } from '../data/live';
 import { OUTCOME_LABELS, capital } from '../data/words';
 import { Select } from './parts';
 
 /** The parameters of the address that choose runs. */
 export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note', 'of', 'tag', 'hours'] as const;
-type Filter = (typeof FILTERS)[number];
 
 export const NO_FILTER = Object.fromEntries([...FILTERS, 'cursor'].map((name) => [name, undefined]));
 
-export const CHANNELS = {
-  schedule: 'the schedule',
-  browser: 'a browser',
-  shell: 'a shell',
-  key: 'a key',
-  app: 'an app',
-} as const;
+const ASKED_BY = [
+  ['browser', 'A browser'],
+  ['shell', 'A shell'],
+  ['key', 'A key'],
+  ['app', 'An app'],
+] as const;
 
-function choose(filter: string, value: string, how: 'push' | 'replace' = 'push'): void {
-  go(changed({ [filter]: value, cursor: undefined }), how);
-}
+/** From where a change was made. */
+export const CHANNELS = [['', 'From anywhere'], ...ASKED_BY] as const;
+const RUN_CHANNELS = [['', 'From anywhere'], ['schedule', 'The schedule'], ...ASKED_BY] as const;
 
 export const HOURS = [
+  ['', 'Any time'],
   ['1', 'The last hour'],
   ['12', 'The last 12 hours'],
   ['24', 'The last 24 hours'],
@@ -31,36 +31,49 @@ export const HOURS = [
   ['168', 'The last week'],
 ] as const;
 
+const OUTCOMES = [
+  ['', 'All outcomes'],
+  ['bad', 'Failed in any way'],
+  ...Object.entries(OUTCOME_LABELS).map(([outcome, { word }]) => [outcome, word] as const),
+] as const;
+
+const TRIGGERS = [
+  ['', 'Started by anything'],
+  ...RUN_TRIGGERS.map((trigger) => [trigger, capital(wordOf(trigger))] as const),
+] as const;
+
+/**
+ * The path of the runs that the address chooses.
+ *
+ * @param job undefined: the runs of all jobs, or of those in the address
+ * @param until the end of the hours in the address. It stands still while a page is open, and so does the list.
+ */
+export function runsPath(job: string | undefined, limit: number, until = now.peek()): string {
+  const outcome = param('outcome');
+  const scope = job === undefined ? { job: param('of'), tag: param('tag'), since: hoursBefore(until) } : { job };
+  return pathOf('listRuns', [], {
+    ...scope,
+    limit,
+    failed: outcome === 'bad' || undefined,
+    outcome: outcome !== undefined && outcome in OUTCOME_LABELS ? outcome : undefined,
+    ...Object.fromEntries(['trigger', 'channel', 'actor', 'note', 'cursor'].map((name) => [name, param(name)])),
+  });
+}
+
 /**
  * Chooses runs by their outcome, by what started them, and by who asked for them.
  *
  * @param ofAll whether the runs are those of all jobs, to choose from by job, tag and time too
  */
-export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX.Element {
-  const outcomes = Object.entries(OUTCOME_LABELS).map(([outcome, { word }]) => [outcome, word] as const);
+export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }) {
   return (
     <div class="line filters">
-      {ofAll && <Choice filter="hours" label="When the runs were due" all="Any time" options={HOURS} />}
+      {ofAll && <Select name="hours" label="When the runs were due" options={HOURS} />}
       {ofAll && <Words filter="of" label="The job of the runs" hint="Job" most={63} />}
       {ofAll && <Words filter="tag" label="The tag of the jobs" hint="Tag" most={100} />}
-      <Choice
-        filter="outcome"
-        label="Outcome of the runs"
-        all="All outcomes"
-        options={[['bad', 'Failed in any way'], ...outcomes]}
-      />
-      <Choice
-        filter="trigger"
-        label="What started the runs"
-        all="Started by anything"
-        options={RUN_TRIGGERS.map((trigger) => [trigger, wordOf(trigger)])}
-      />
-      <Choice
-        filter="channel"
-        label="From where they were requested"
-        all="From anywhere"
-        options={Object.entries(CHANNELS)}
-      />
+      <Select name="outcome" label="Outcome of the runs" options={OUTCOMES} />
+      <Select name="trigger" label="What started the runs" options={TRIGGERS} />
+      <Select name="channel" label="From where they were requested" options={RUN_CHANNELS} />
       <Words filter="actor" label="Who requested the runs" hint="Asked by" most={100} />
       <Words filter="note" label="Why the runs were requested" hint="Note" most={200} />
     </div>
@@ -68,41 +81,22 @@ export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX
 }
 
 interface WordsProps {
-  readonly filter: Filter;
+  readonly filter: (typeof FILTERS)[number];
   readonly label: string;
   readonly hint: string;
   readonly most: number;
 }
 
-function Words({ filter, label, hint, most }: WordsProps): JSX.Element {
+function Words({ filter, label, hint, most }: WordsProps) {
   return (
     <input
       class="asked"
       aria-label={label}
       placeholder={hint}
       value={param(filter) ?? ''}
-      onChange={({ currentTarget: { value } }) => choose(filter, value.trim())}
+      onChange={({ currentTarget: { value } }) => go(changed({ [filter]: value.trim(), cursor: undefined }))}
       autocomplete="off"
       maxLength={most}
-    />
-  );
-}
-
-interface ChoiceProps {
-  /** The parameter of the address. */
-  readonly filter: string;
-  readonly label: string;
-  readonly all: string;
-  readonly options: readonly (readonly [value: string, word: string])[];
-}
-
-export function Choice({ filter, label, all, options }: ChoiceProps): JSX.Element {
-  return (
-    <Select
-      label={label}
-      value={param(filter) ?? ''}
-      options={[['', all], ...options.map(([value, word]) => [value, capital(word)] as const)]}
-      choose={(value) => choose(filter, value)}
     />
   );
 }

@@ -1,7 +1,6 @@
-import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { changed, param } from '../data/address';
-import type { OneRun } from '../data/model';
+import type { OneRun } from '../../client/types';
 import { Badge, Link, Table } from './parts';
 import { duration } from '../data/time';
 import { OUTCOME_LABELS, plural } from '../data/words';
@@ -12,14 +11,13 @@ type Items = NonNullable<OneRun['items']>;
 const FIRST = 20;
 const RANGES = 50;
 
-/** The item in the address, to which the log is limited. */
 export function chosenItem(): number | undefined {
   const text = param('item');
   return text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : undefined;
 }
 
 /** The items of a run that fans out, failed ones first. */
-export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isOpen: boolean }): JSX.Element {
+export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isOpen: boolean }) {
   const { planned, succeeded, failed, lines, leftOut, notEnded = [], noted = [] } = items;
   const rows = [
     ...noted.map(({ index, state, attempt }) => ({
@@ -67,12 +65,12 @@ function listOf(ranges: NonNullable<Items['notEnded']>): string {
 
 type Row = Omit<Items['lines'][number], 'state'> & { readonly state: keyof typeof OUTCOME_LABELS };
 
-const COLUMNS = [['Item', 'i-item'], ['State'], ['Attempts', 'i-calls'], ['Took', 'r-took']] as const;
+const COLUMNS = [['Item', 'i-item'], ['State'], ['Attempts', 'i-calls', 100], ['Took', 'r-took', 104]] as const;
 
-function Rows({ rows }: { readonly rows: readonly Row[] }): JSX.Element {
+function Rows({ rows }: { readonly rows: readonly Row[] }) {
   const chosen = chosenItem();
   return (
-    <Table name="Items" kind="items" columns={COLUMNS}>
+    <Table name="Items" kind="slim items" columns={COLUMNS}>
       {rows.map(({ index, state, attempts, durationMs, waitedMs, error }) => (
         <tr key={index} role="row">
           <td role="cell" class="i-item">

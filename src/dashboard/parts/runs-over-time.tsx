@@ -1,16 +1,16 @@
-import type { JSX, TargetedMouseEvent } from 'preact';
+import type { TargetedMouseEvent } from 'preact';
+import type { RunSummary } from '../../client/types';
+import { reasonText } from '../../core/guide';
 import { isBad } from '../../core/shown-state';
 import { changed, go, pageOf, param } from '../data/address';
-import { LEAST, dueAtOf, timeAt } from '../data/asked-time';
-import { now } from '../data/clock';
-import type { DueTimes, RunSummary } from '../data/model';
-import { type Scale, positionOf } from '../data/place';
-import { ticksOf } from '../data/scale';
-import { barWidth, Hatching } from './timeline-job';
-import { duration, exactTime, fullTime, zoneOf } from '../data/time';
+import { now } from '../data/live';
+import { type Due, LEAST, type Scale, dueAtOf, positionOf, timeAt } from '../data/marks';
+import { duration, exactTime, fullTime, ticksOf, zoneOf } from '../data/time';
 import { useWidth } from '../data/use-live';
-import { OUTCOME_LABELS, plural } from '../data/words';
-import { reasonText } from '../../core/guide';
+import { isOpen, OUTCOME_LABELS, plural } from '../data/words';
+import { Link } from './parts';
+import { barWidth, Beyond, Hatching } from './timeline-job';
+
 const HEIGHT = 96;
 const BASE = 64;
 const BAR = 36;
@@ -30,12 +30,13 @@ interface RunsOverTimeProps {
   readonly runs: readonly RunSummary[];
   /** Whether there are older ones, which are not listed. */
   readonly isPart: boolean;
-  readonly due: DueTimes['jobs'][number]['due'];
+  readonly due: Due;
   readonly zone: string | null;
 }
 
 /** The runs of a job over time. A click asks why, for that instant. */
-export function RunsOverTime({ runs, isPart, due, zone }: RunsOverTimeProps): JSX.Element {
+export function RunsOverTime(props: RunsOverTimeProps) {
+  const { runs, isPart } = props;
   const [element, width] = useWidth();
   const chosen = RANGES.find(([name]) => name === param('range')) ?? fitting(runs);
   return (
@@ -44,23 +45,14 @@ export function RunsOverTime({ runs, isPart, due, zone }: RunsOverTimeProps): JS
         <h2>Runs over time</h2>
         <nav class="chips small" aria-label="Length of time">
           {RANGES.map(([name]) => (
-            <a
-              key={name}
-              class="chip"
-              href={changed({ range: name })}
-              aria-current={name === chosen[0] ? 'true' : undefined}
-              onClick={(event) => {
-                event.preventDefault();
-                go(changed({ range: name }), 'replace');
-              }}
-            >
+            <Link key={name} class="chip" href={changed({ range: name })} current={name === chosen[0]} replace>
               {name}
-            </a>
+            </Link>
           ))}
         </nav>
       </div>
       <div class="panel picture" ref={element}>
-        {width > 0 && <Picture runs={runs} isPart={isPart} due={due} zone={zone} width={width} lengthMs={chosen[1]} />}
+        {width > 0 && <Picture {...props} width={width} lengthMs={chosen[1]} />}
       </div>
       <p class="legend muted">
         A bar is as long as its run, and a line before it shows how late it began. Hollow: due times that did not run.
@@ -70,24 +62,24 @@ export function RunsOverTime({ runs, isPart, due, zone }: RunsOverTimeProps): JS
   );
 }
 
-/** The shortest range that has the last twenty runs. */
 function fitting(runs: readonly RunSummary[]): (typeof RANGES)[number] {
   const [newest, oldest] = [runs[0], runs[Math.min(runs.length, 20) - 1]];
   const span = newest && oldest ? Date.parse(newest.scheduledFor) - Date.parse(oldest.scheduledFor) : 0;
   return RANGES.find(([, ms]) => ms >= span) ?? ['30d', 30 * 24 * HOUR];
 }
 
-interface PictureProps extends RunsOverTimeProps {
-  readonly width: number;
-  readonly lengthMs: number;
-}
-
-function Picture({ runs, isPart, due, zone, width, lengthMs }: PictureProps): JSX.Element {
+function Picture(props: RunsOverTimeProps & { readonly width: number; readonly lengthMs: number }) {
+  const { runs, isPart, due, zone, width, lengthMs } = props;
   const at = now.value;
   const scale: Scale = { from: at - lengthMs, until: at + (lengthMs * AHEAD) / (1 - AHEAD), width };
   const asked = Date.parse(param('at') ?? '');
   const shown = runs.filter((run) => endOf(run, at) >= scale.from).toSorted((a, b) => layerOf(a) - layerOf(b));
   const today = positionOf(scale, at);
+  // A click on a record, or near a due time to come, means that one.
+  const askWhy = ({ clientX, currentTarget }: TargetedMouseEvent<SVGSVGElement>): void => {
+    const x = clientX - currentTarget.getBoundingClientRect().left;
+    go(changed({ at: timeAt(scale, x, runs, due, now.peek()) }), 'replace');
+  };
   const listedFrom = positionOf(scale, Math.min(...runs.map(({ scheduledFor }) => Date.parse(scheduledFor))));
   return (
     <svg
@@ -96,22 +88,11 @@ function Picture({ runs, isPart, due, zone, width, lengthMs }: PictureProps): JS
       height={HEIGHT}
       role="img"
       aria-label={`${plural(shown.length, 'record')} of runs and gaps. The table of runs leads to all.`}
-      onClick={(event) => askWhy(event, scale, runs, due)}
+      onClick={askWhy}
     >
       <rect class="ahead" x={today} y={0} width={width - today} height={BASE} />
-      {isPart && listedFrom > 0 && (
-        <>
-          <Hatching />
-          <rect
-            class="beyond"
-            x={0}
-            y={BASE - BAR}
-            width={Math.min(width, listedFrom)}
-            height={BAR}
-            fill="url(#beyond)"
-          />
-        </>
-      )}
+      <Hatching />
+      <Beyond from={0} to={isPart ? Math.min(width, listedFrom) : 0} y={BASE - BAR} height={BAR} />
       <path class="base" d={`M0 ${String(BASE + 0.5)}H${String(width)}`} />
       {ticksOf(scale, zoneOf(zone), LABEL).map((tick) => (
         <g key={tick.at}>
@@ -158,7 +139,7 @@ interface ItemProps {
   readonly zone: string | null;
 }
 
-function Item({ run, scale, at, zone }: ItemProps): JSX.Element {
+function Item({ run, scale, at, zone }: ItemProps) {
   const { outcome, startedAt, trigger } = run;
   const due = positionOf(scale, dueAtOf(run));
   const end = positionOf(scale, endOf(run, at));
@@ -179,13 +160,12 @@ function Item({ run, scale, at, zone }: ItemProps): JSX.Element {
   }
   const start = startedAt === null ? due : positionOf(scale, Date.parse(startedAt));
   const { tone } = OUTCOME_LABELS[outcome];
-  const isOpen = outcome === 'running' || outcome === 'retrying';
   const width = barWidth(end - start, outcome === 'succeeded');
   return (
     <g>
       {title}
       {start - due > 1 && <path class="late" d={`M${String(due)} ${String(BASE - BAR / 2)}H${String(start)}`} />}
-      <rect class={`bar ${isOpen ? 'running' : tone}`} x={start} y={BASE - BAR} width={width} height={BAR} />
+      <rect class={`bar ${isOpen(outcome) ? 'running' : tone}`} x={start} y={BASE - BAR} width={width} height={BAR} />
       {isBad(outcome) && <rect class="mark" x={start} y={BASE + 2} width={width} height={2} />}
       {trigger === 'takeOver' && <path class="taken" d={`M${String(start)} ${String(BASE - BAR - 10)}l4 7h-8z`} />}
     </g>
@@ -203,17 +183,6 @@ function titleOf(run: RunSummary, zone: string | null): string {
   if (latenessMs !== null && latenessMs >= 1_000) lines.push(`${duration(latenessMs)} late`);
   if (durationMs !== null) lines.push(`took ${duration(durationMs)}`);
   return lines.join('\n');
-}
-
-/** A click on a record, or near a due time to come, means that one. */
-function askWhy(
-  event: TargetedMouseEvent<SVGSVGElement>,
-  scale: Scale,
-  runs: readonly RunSummary[],
-  due: RunsOverTimeProps['due'],
-): void {
-  const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
-  go(changed({ at: timeAt(x, scale, { runs, due, now: now.value }) }), 'replace');
 }
 
 /** The name of a run for people: its due time. */

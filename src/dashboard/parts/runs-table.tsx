@@ -1,53 +1,15 @@
-import { given } from '../../core/given';
-import { pathOf } from '../../client/operations';
-import type { JSX } from 'preact';
-import { changed, pageOf, param } from '../data/address';
-import { hoursOf } from '../data/hours';
-import { now } from '../data/clock';
-import type { Failure } from '../data/api';
-import { type HeldOrder, useHeldRuns } from '../data/held-order';
-import type { Runs, RunSummary } from '../data/model';
-import { Badge, Link, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
-import { HelpLink } from './help-link';
-import { topicOf } from '../data/help-topics';
-import { NotYet } from './failure-notice';
-import { duration, fullTime, zoneOf } from '../data/time';
-import { runHref, runTitle } from './runs-over-time';
-import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
+import type { Runs, RunSummary } from '../../client/types';
 import { reasonText, wordOf } from '../../core/guide';
-import { OUTCOME_LABELS, plural } from '../data/words';
-
-export function triggerWord(trigger: RunSummary['trigger']): string {
-  return trigger === null ? '' : wordOf(trigger);
-}
-
-/**
- * The choice of runs in the address, as a query of the API.
- *
- * @param job undefined: the runs of all jobs, or of those in the address
- * @param until the end of the hours in the address. It stands still while a page is open, and so does the list.
- */
-export function runsPath(job: string | undefined, limit: number, until = now.peek()): string {
-  const query = new URLSearchParams({ ...given({ job }), limit: String(limit) });
-  if (job === undefined) addScope(query, until);
-  const outcome = param('outcome');
-  if (outcome === 'bad') query.set('failed', 'true');
-  else if (outcome !== undefined && outcome in OUTCOME_LABELS) query.set('outcome', outcome);
-  for (const name of ['trigger', 'channel', 'actor', 'note']) {
-    const value = param(name);
-    if (value !== undefined) query.set(name, value);
-  }
-  const cursor = param('cursor');
-  if (cursor !== undefined) query.set('cursor', cursor);
-  return `${pathOf('listRuns')}?${query.toString()}`;
-}
-
-function addScope(query: URLSearchParams, until: number): void {
-  const [of, tag, hours] = [param('of'), param('tag'), hoursOf(param('hours'))];
-  if (of !== undefined) query.set('job', of);
-  if (tag !== undefined) query.set('tag', tag);
-  if (hours !== undefined) query.set('since', new Date(until - hours * 3_600_000).toISOString());
-}
+import { changed, hasParam, pageOf } from '../data/address';
+import type { Failure } from '../data/api';
+import { topicOf } from '../data/help-topics';
+import { duration, fullTime, zoneOf } from '../data/time';
+import { isOpen, noted, OUTCOME_LABELS, plural } from '../data/words';
+import { HelpLink, NotYet } from './help';
+import { Badge, Link, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
+import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
+import { type HeldOrder, useHeldRuns } from '../data/use-live';
+import { runHref, runTitle } from './runs-over-time';
 
 /** A job's page begins with so many of its runs. */
 const LATEST = 8;
@@ -58,8 +20,8 @@ interface RunsTableProps {
   readonly failure: Failure | undefined;
 }
 
-export function RunsTable({ job, runs, failure }: RunsTableProps): JSX.Element {
-  const isPart = runs !== undefined && runs.runs.length > LATEST && !isAsked();
+export function RunsTable({ job, runs, failure }: RunsTableProps) {
+  const isPart = runs !== undefined && runs.runs.length > LATEST && !hasParam('all', 'cursor', ...FILTERS);
   return (
     <section>
       <div class="section-head">
@@ -77,65 +39,54 @@ export function RunsTable({ job, runs, failure }: RunsTableProps): JSX.Element {
   );
 }
 
-interface HeldProps {
-  readonly newest: Runs;
-  readonly isPart: boolean;
-}
-
-function Held({ newest, isPart }: HeldProps): JSX.Element {
+function Held({ newest, isPart }: { readonly newest: Runs; readonly isPart: boolean }) {
   const { runs, order } = useHeldRuns(newest.runs);
   const shown = isPart ? { runs: runs.slice(0, LATEST), cursor: null } : { runs };
-  return (
-    <>
-      <ListChanged order={order} />
-      <Listed runs={{ ...newest, ...shown }} />
-    </>
-  );
+  return <Listed runs={{ ...newest, ...shown }} order={order} />;
 }
 
-export function ListChanged({ order }: { readonly order: HeldOrder }): JSX.Element {
-  return (
-    <div class="newer">
-      <OrderChanged order={order} what="The list has changed." />
-    </div>
-  );
-}
-
-/** Whether the address asks for more than the latest runs. */
-function isAsked(): boolean {
-  return ['all', 'cursor', ...FILTERS].some((name) => param(name) !== undefined);
-}
-
-interface ListedProps {
-  readonly runs: Runs;
-  /** The runs that a person has chosen. Undefined: none can be. The runs are then those of one job. */
-  readonly selection?: Selection;
-}
-
+/** What a person has chosen in a list of the runs of all jobs. */
 export interface Selection {
   readonly chosen: ReadonlySet<string>;
   /** Undefined: the person may not act. */
   readonly choose: ((runId: string, isChosen: boolean) => void) | undefined;
 }
 
-export function Listed({ runs: { runs, problems, cursor }, selection }: ListedProps): JSX.Element {
-  const isFirst = param('cursor') === undefined;
-  const isChosen = FILTERS.some((name) => param(name) !== undefined);
+interface ListedProps {
+  readonly runs: Runs;
+  readonly order: HeldOrder;
+  /** Undefined: the runs are those of one job. */
+  readonly selection?: Selection;
+}
+
+export function Listed({ runs: { runs, problems, cursor }, order, selection }: ListedProps) {
+  const isChosen = hasParam(...FILTERS);
   return (
     <>
+      <div class="newer">
+        <OrderChanged order={order} what="list" />
+      </div>
       <Warnings texts={problems} />
-      {runs.length === 0 ? (
-        <Notice title={isChosen ? 'No run matches' : isFirst ? 'No run yet' : 'No older run'}>
-          {isChosen ? (
-            <p>
-              <Link href={changed(NO_FILTER)}>Show all runs</Link>
-            </p>
-          ) : (
-            <p>Every due time appears here with its outcome, whether it runs or not.</p>
-          )}
+      {runs.length > 0 ? (
+        <Table
+          name="Runs"
+          kind={`slim runs ${selection === undefined ? '' : 'all-runs'}`}
+          columns={[...columnsOf(selection), ...COLUMNS]}
+        >
+          {runs.map((run) => (
+            <RunRow key={run.runId} run={run} selection={selection} />
+          ))}
+        </Table>
+      ) : isChosen ? (
+        <Notice title="No run matches">
+          <p>
+            <Link href={changed(NO_FILTER)}>Show all runs</Link>
+          </p>
         </Notice>
       ) : (
-        <Rows runs={runs} selection={selection} />
+        <Notice title={hasParam('cursor') ? 'No older run' : 'No run yet'}>
+          <p>Every due time appears here with its outcome, whether it runs or not.</p>
+        </Notice>
       )}
       <OlderPages cursor={cursor} of="runs" />
     </>
@@ -143,48 +94,34 @@ export function Listed({ runs: { runs, problems, cursor }, selection }: ListedPr
 }
 
 const COLUMNS = [
-  ['Due', 'r-due'],
+  ['Due', 'r-due', 150],
   ['Outcome', 'r-outcome'],
-  ['Started by', 'r-by'],
-  ['Late', 'r-late'],
-  ['Took', 'r-took'],
+  ['Started by', 'r-by', 140],
+  ['Late', 'r-late', 104],
+  ['Took', 'r-took', 104],
 ] as const;
 
-interface RowsProps {
-  readonly runs: readonly RunSummary[];
-  readonly selection: Selection | undefined;
-}
-
-function Rows({ runs, selection }: RowsProps): JSX.Element {
-  const columns = [
-    ...(selection?.choose === undefined ? [] : ([[<span class="visually-hidden">Choose</span>, 'r-choose']] as const)),
-    ...(selection === undefined ? [] : ([['Job', 'r-job']] as const)),
-    ...COLUMNS,
-  ];
-  return (
-    <Table name="Runs" kind={`runs ${selection === undefined ? '' : 'all-runs'}`} columns={columns}>
-      {runs.map((run) => (
-        <RunRow key={run.runId} run={run} selection={selection} />
-      ))}
-    </Table>
-  );
+function columnsOf(selection: Selection | undefined) {
+  if (selection === undefined) return [];
+  const choose = [<span class="visually-hidden">Choose</span>, 'r-choose', 40] as const;
+  return [...(selection.choose === undefined ? [] : [choose]), ['Job', 'r-job', 220] as const];
 }
 
 /** Whether one request repeats it: it is over, and no stretch of due times. */
 function isRepeatable({ outcome, count }: RunSummary): boolean {
-  return outcome !== 'running' && outcome !== 'retrying' && count === 1;
+  return !isOpen(outcome) && count === 1;
 }
 
-interface RunRowProps extends Omit<RowsProps, 'runs'> {
+interface RunRowProps {
   readonly run: RunSummary;
+  readonly selection: Selection | undefined;
 }
 
 /** The cells of a list of all jobs. */
-function OfAllJobs({
-  run,
-  selection: { chosen, choose },
-}: RunRowProps & { readonly selection: Selection }): JSX.Element {
+function OfAllJobs({ run, selection }: RunRowProps) {
+  if (selection === undefined) return null;
   const { job, runId } = run;
+  const { chosen, choose } = selection;
   return (
     <>
       {choose !== undefined && (
@@ -208,14 +145,14 @@ function OfAllJobs({
   );
 }
 
-function RunRow({ run, selection }: RunRowProps): JSX.Element {
-  const { timeZone: zone } = run;
-  const { runId, scheduledFor, through, outcome, reason, trigger, latenessMs, durationMs, count, origin, error } = run;
+function RunRow({ run, selection }: RunRowProps) {
+  const { runId, timeZone: zone, scheduledFor, through, outcome, reason, trigger, count, origin, error } = run;
+  const { latenessMs, durationMs } = run;
   const isPlain = reason === null || reason === 'completed';
   const late = latenessMs === null || latenessMs < 1_000 ? undefined : duration(latenessMs);
   return (
     <tr role="row">
-      {selection !== undefined && <OfAllJobs run={run} selection={selection} />}
+      <OfAllJobs run={run} selection={selection} />
       <td role="cell" class="r-due">
         <Link href={runHref(runId)} class="job">
           <time dateTime={scheduledFor} title={fullTime(Date.parse(scheduledFor), zoneOf(zone))}>
@@ -237,17 +174,14 @@ function RunRow({ run, selection }: RunRowProps): JSX.Element {
         )}
       </td>
       <td role="cell" class="r-by muted">
-        {triggerWord(trigger)}
+        {trigger !== null && wordOf(trigger)}
         {origin !== null && (
           <>
             {' · '}
             <Link href={changed({ actor: origin.actor, cursor: undefined })} class="foreign">
               {origin.actor}
             </Link>
-            <span class="second foreign">
-              by {origin.channel}
-              {origin.note === undefined ? '' : `: ${origin.note}`}
-            </span>
+            <span class="second foreign">{noted(`by ${origin.channel}`, origin.note)}</span>
           </>
         )}
       </td>

@@ -1,21 +1,29 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
+import { reasonText } from '../../core/guide';
 import { isBad } from '../../core/shown-state';
 import { pageOf } from '../data/address';
-import { type TimelineJob, type Past, type PlannedMark, atOnce, listedUntil, marksOf } from '../data/timeline-marks';
-import { countsOf } from './bars';
-import { SvgLink } from './parts';
-import { type Scale, instantAt, positionOf } from '../data/place';
+import {
+  LEAST,
+  type Past,
+  type PlannedMark,
+  type Scale,
+  type TimelineJob,
+  atOnce,
+  instantAt,
+  listedUntil,
+  marksOf,
+  positionOf,
+} from '../data/marks';
 import { duration, shortTime, zoneOf } from '../data/time';
-import { reasonText } from '../../core/guide';
-import { outcomeLabel, plural } from '../data/words';
+import { outcomeLabel, outcomeWord, plural } from '../data/words';
+import { countsOf } from './bars';
+import { follow } from './parts';
 
 const HEIGHT = 44;
 /** Beside a long name the picture is cut off by its row, not by its own height. */
 const BEYOND = 100;
 const TOP = 10;
 const BAR = 22;
-/** A run of a moment can still be seen, and hit. */
-const LEAST = 3;
 
 /** Bars of good runs shorter than a pixel touch each other: many are a strip of one tone, in which others stand out. */
 export function barWidth(px: number, isGood: boolean): number {
@@ -23,11 +31,25 @@ export function barWidth(px: number, isGood: boolean): number {
 }
 
 /** What hatches mean: there is more than is listed. */
-export function Hatching(): JSX.Element {
+export function Hatching() {
   return (
     <pattern id="beyond" width={6} height={6} patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
       <rect width={1.5} height={6} />
     </pattern>
+  );
+}
+
+interface BeyondProps {
+  readonly from: number;
+  readonly to: number;
+  readonly y: number;
+  readonly height: number;
+}
+
+/** Hatches a stretch of a picture; nothing, if it is empty. The picture, or one above it, has the {@link Hatching}. */
+export function Beyond({ from, to, y, height }: BeyondProps) {
+  return to <= from ? null : (
+    <rect class="beyond" x={from} y={y} width={to - from} height={height} fill="url(#beyond)" />
   );
 }
 
@@ -41,33 +63,18 @@ interface JobRunsProps {
 }
 
 /** The runs of one job around now. It is one stop of Tab; the arrow keys go from run to run. */
-export function JobRuns({ job, scale, now }: JobRunsProps): JSX.Element {
-  const marks = marksOf(job, now, instantAt(scale, APART) - scale.from);
+export function JobRuns({ job, scale, now }: JobRunsProps) {
+  const { currentRun } = job;
+  const { current, planned, overlaps, ...marks } = marksOf(job, now, instantAt(scale, APART) - scale.from);
   const past = marks.past.filter(({ until }) => until >= scale.from);
   const x = (at: number): number => positionOf(scale, Math.min(scale.until, Math.max(scale.from, at)));
+  const stretch = (from: number, until: number) => ({ x: x(from), width: Math.max(LEAST, x(until) - x(from)) });
   const today = x(now);
   return (
-    <svg
-      width={scale.width}
-      height={HEIGHT}
-      tabindex={0}
-      role="group"
-      aria-label={summary(job, past, marks.overlaps.length)}
-    >
+    <svg width={scale.width} height={HEIGHT} tabindex={0} role="group" aria-label={summary(job, past, overlaps.length)}>
       <rect class="ahead" x={today} y={-BEYOND} width={scale.width - today} height={HEIGHT + 2 * BEYOND} />
-      {marks.knownFrom !== undefined && marks.knownFrom > scale.from && (
-        <rect class="beyond" x={0} y={TOP} width={x(marks.knownFrom)} height={BAR} fill="url(#beyond)" />
-      )}
-      {marks.plannedUntil !== undefined && (
-        <rect
-          class="beyond"
-          x={x(marks.plannedUntil)}
-          y={TOP}
-          width={scale.width - x(marks.plannedUntil)}
-          height={BAR}
-          fill="url(#beyond)"
-        />
-      )}
+      <Beyond from={0} to={x(marks.knownFrom ?? scale.from)} y={TOP} height={BAR} />
+      <Beyond from={x(marks.plannedUntil ?? scale.until)} to={scale.width} y={TOP} height={BAR} />
       {past.map(({ item, dueAt, from, until }) => (
         <PastItem
           key={`${item.scheduledFor} ${item.kind === 'run' ? item.runId : 'gap'}`}
@@ -77,47 +84,34 @@ export function JobRuns({ job, scale, now }: JobRunsProps): JSX.Element {
           due={x(dueAt)}
         />
       ))}
-      {marks.current !== undefined && job.currentRun !== null && (
+      {current !== undefined && currentRun !== null && (
         <Item
           kind="current"
-          href={pageOf({ run: job.currentRun.runId })}
-          title={`In progress, attempt ${String(job.currentRun.attempt)}${usually(job)}`}
+          href={pageOf({ run: currentRun.runId })}
+          title={`In progress, attempt ${String(currentRun.attempt)}${usually(job)}`}
         >
-          <rect class="expected" x={today} y={TOP} width={x(marks.current.expected) - today} height={BAR} />
+          <rect class="expected" x={today} y={TOP} width={x(current.expected) - today} height={BAR} />
           <rect
             class="bar running"
-            x={x(marks.current.from) + 0.5}
+            x={x(current.from) + 0.5}
             y={TOP + 0.5}
-            width={Math.max(LEAST, today - x(marks.current.from))}
+            width={stretch(current.from, now).width}
             height={BAR - 1}
           />
         </Item>
       )}
-      {marks.planned.map((group) => (
+      {planned.map((group) => (
         <Item
           key={group.from}
           kind="planned"
-          href={pageOf({ job: job.name, at: new Date(group.first).toISOString() })}
+          href={pageOf({ job: job.name, at: new Date(group.from).toISOString() })}
           title={plannedTitle(group, job)}
         >
-          <rect
-            class="planned"
-            x={x(group.from)}
-            y={TOP}
-            width={Math.max(LEAST, x(group.until) - x(group.from))}
-            height={BAR}
-          />
+          <rect class="planned" {...stretch(group.from, group.until)} y={TOP} height={BAR} />
         </Item>
       ))}
-      {marks.overlaps.map(({ from, until }) => (
-        <rect
-          key={from}
-          class="overlap"
-          x={x(from)}
-          y={TOP + BAR + 3}
-          width={Math.max(LEAST, x(until) - x(from))}
-          height={3}
-        />
+      {overlaps.map(({ from, until }) => (
+        <rect key={from} class="overlap" {...stretch(from, until)} y={TOP + BAR + 3} height={3} />
       ))}
       <path class="now" d={`M${String(today)} ${String(-BEYOND)}v${String(HEIGHT + 2 * BEYOND)}`} />
     </svg>
@@ -131,12 +125,13 @@ interface ItemProps {
   readonly children: ComponentChildren;
 }
 
-function Item({ kind, href, title, children }: ItemProps): JSX.Element {
+/** Arrow keys lead to it, and Tab passes it. */
+function Item({ kind, href, title, children }: ItemProps) {
   return (
-    <SvgLink href={href} kind={kind}>
+    <a href={href} data-item={kind} tabindex={-1} onClick={follow}>
       <title>{title}</title>
       {children}
-    </SvgLink>
+    </a>
   );
 }
 
@@ -147,7 +142,7 @@ interface PastItemProps {
   readonly due: number;
 }
 
-function PastItem({ item, job, box: [x, length], due }: PastItemProps): JSX.Element {
+function PastItem({ item, job, box: [x, length], due }: PastItemProps) {
   const { outcome } = item;
   const width = barWidth(length, outcome === 'succeeded');
   // A due time has no length, and a gap of one is still seen.
@@ -183,15 +178,14 @@ function usually({ medianMs }: TimelineJob): string {
   return medianMs === null ? '' : `, usually takes ${duration(medianMs)}`;
 }
 
-function plannedTitle({ first, last, count }: PlannedMark, job: TimelineJob): string {
+function plannedTitle({ from: first, last, count }: PlannedMark, job: TimelineJob): string {
   const name = `${job.name}: planned`;
   if (count === 1) return `${name} ${timeOf(first, job)}${usually(job)}`;
   return `${name} ${plural(count, 'run')} from ${timeOf(first, job)} to ${timeOf(last, job)}${usually(job)}`;
 }
 
 function pastTitle(item: Past, job: TimelineJob): string {
-  const { word } = outcomeLabel(item.outcome);
-  const head = `${job.name}: ${word.toLowerCase()} ${timeOf(Date.parse(item.scheduledFor), job)}`;
+  const head = `${job.name}: ${outcomeWord(item.outcome)} ${timeOf(Date.parse(item.scheduledFor), job)}`;
   if (item.kind === 'gap') {
     return `${head}, ${reasonText(item.reason)}${item.count > 1 ? `, ${plural(item.count, 'due time')}` : ''}`;
   }
@@ -219,7 +213,7 @@ interface AtOnceProps {
 }
 
 /** How many of the planned runs are in progress at once, as long as all of them are listed. */
-export function AtOnce({ jobs, scale, height }: AtOnceProps): JSX.Element {
+export function AtOnce({ jobs, scale, height }: AtOnceProps) {
   const until = listedUntil(jobs, scale.until);
   const steps = atOnce(jobs, (scale.from + scale.until) / 2).filter(({ at }) => at <= until);
   const end = positionOf(scale, until);
@@ -235,9 +229,7 @@ export function AtOnce({ jobs, scale, height }: AtOnceProps): JSX.Element {
         class="at-once"
         d={`M${String(today)} ${String(height)}${path.join('')}H${end.toFixed(1)}V${String(height)}Z`}
       />
-      {end < scale.width && (
-        <rect class="beyond" x={end} y={4} width={scale.width - end} height={height - 4} fill="url(#beyond)" />
-      )}
+      <Beyond from={end} to={scale.width} y={4} height={height - 4} />
       <text x={today - 6} y={height - 4} text-anchor="end">
         up to {most}
       </text>

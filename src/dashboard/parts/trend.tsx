@@ -1,8 +1,7 @@
-import type { JSX } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isBad } from '../../core/shown-state';
-import type { RunSummary } from '../data/model';
+import type { RunSummary } from '../../client/types';
 import { shownTheme } from '../data/theme';
 import { duration, shortTime, zoneOf } from '../data/time';
 import { useWidth } from '../data/use-live';
@@ -17,19 +16,13 @@ const INCREMENTS = [1, 10, 100]
 /** With fewer runs there is no trend. */
 const LEAST = 3;
 
-interface TrendProps {
-  readonly runs: readonly RunSummary[];
-  readonly zone: string | null;
-}
-
 interface Point {
   readonly at: number;
   readonly durationMs: number;
   readonly bad: boolean;
 }
 
-/** How long runs took, over time. */
-export function Trend({ runs, zone }: TrendProps): JSX.Element | null {
+export function Trend({ runs, zone }: { readonly runs: readonly RunSummary[]; readonly zone: string | null }) {
   const points = runs
     .flatMap(({ scheduledFor, durationMs, outcome }): Point[] =>
       durationMs === null ? [] : [{ at: Date.parse(scheduledFor), durationMs, bad: isBad(outcome) }],
@@ -52,7 +45,7 @@ export function Trend({ runs, zone }: TrendProps): JSX.Element | null {
   );
 }
 
-function Plot({ points, zone }: { readonly points: readonly Point[]; readonly zone: string }): JSX.Element {
+function Plot({ points, zone }: { readonly points: readonly Point[]; readonly zone: string }) {
   const [element, width] = useWidth();
   const plot = useRef<HTMLDivElement>(null);
   // A canvas does not follow the theme by itself.

@@ -1,15 +1,13 @@
-import type { JSX } from 'preact';
-import { pathOf } from '../../client/operations';
 import { useEffect, useRef } from 'preact/hooks';
+import { pathOf } from '../../client/operations';
+import type { Why } from '../../client/types';
 import { changed, go, param } from '../data/address';
-import type { Why } from '../data/model';
-import { Badge, Link, Notice, Time, Warnings } from './parts';
-import { HelpLink } from './help-link';
-import { FailureLine } from './failure-notice';
-import { runHref } from './runs-over-time';
 import { instantIn, offsetAt, zoneOf } from '../data/time';
 import { useRead } from '../data/use-live';
 import { type Label, OUTCOME_LABELS } from '../data/words';
+import { FailureLine, HelpLink } from './help';
+import { Badge, Link, Notice, Time, Warnings } from './parts';
+import { runHref } from './runs-over-time';
 
 interface WhyProps {
   readonly job: string;
@@ -17,7 +15,7 @@ interface WhyProps {
   readonly version: unknown;
 }
 
-export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
+export function WhyPanel({ job, zone, version }: WhyProps) {
   const at = param('at');
   const isTime = at !== undefined && !Number.isNaN(Date.parse(at));
   const path = isTime ? pathOf('explain', [job], { time: at }) : undefined;
@@ -53,7 +51,7 @@ export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
   }
 }
 
-function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zone: string }): JSX.Element {
+function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zone: string }) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (input.current === null || at === undefined) return;
@@ -62,22 +60,19 @@ function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zon
   return <input ref={input} name="time" type="datetime-local" step="1" required />;
 }
 
-const OTHER_LABELS: Readonly<Record<'pending' | 'future' | 'notDue', Label>> = {
+const LABELS: Readonly<Record<Why['outcome'], Label>> = {
+  ...OUTCOME_LABELS,
   pending: { word: 'Not decided yet', icon: 'clock', tone: 'busy' },
   future: { word: 'To come', icon: 'clock', tone: 'calm' },
   notDue: { word: 'Not due', icon: 'dot', tone: 'calm' },
 };
 
-function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null }): JSX.Element {
+function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null }) {
   const { outcome, text, warnings, runId, time, backfills } = why;
-  const label =
-    outcome === 'pending' || outcome === 'future' || outcome === 'notDue'
-      ? OTHER_LABELS[outcome]
-      : OUTCOME_LABELS[outcome];
   return (
-    <Notice title="">
+    <Notice>
       <p>
-        <Badge label={label} /> <Time at={time} zone={zone} />
+        <Badge label={LABELS[outcome]} /> <Time at={time} zone={zone} />
       </p>
       <p class="foreign">
         {text} <HelpLink topic={why.reason} />

@@ -1,5 +1,5 @@
 import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
-import type { CallOptions, CreateAnswer, Metadata, Paged, PageRequest, WriteAnswer } from './call';
+import type { CallOptions, CreateAnswer, ListedControl, Metadata, Paged, PageRequest, WriteAnswer } from './rows';
 
 /** Controls of jobs, one record for each, and those of the fleet and of the layout under their reserved names. */
 export interface ControlStore {
@@ -21,11 +21,6 @@ export interface ControlStore {
 
   /** Removes the control record. `refused`: changed since `ifMatch`, or gone. */
   removeControl(job: JobName, ifMatch: ETag, options?: CallOptions): Promise<'removed' | 'refused'>;
-}
-
-export interface ListedControl {
-  readonly etag: ETag;
-  readonly metadata: Metadata;
 }
 
 /** The ledger: records that are created once and listed newest first. */

@@ -1,10 +1,8 @@
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { describeExit, type Exit, startChild } from './child';
-import { ClusterError } from './cluster-error';
+import { describeExit, type Exit, startChild, ClusterError } from './child';
 import type { FromAzurite, ToAzurite } from './messages';
 
-/** The storage emulator, in its own process. */
 export interface Azurite {
   readonly pid: number;
   readonly connectionString: string;

@@ -1,12 +1,18 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
+import type { ToGuard } from './messages';
+
+/** The cluster cannot start or continue. The message gives the reason and the remedy. */
+export class ClusterError extends Error {
+  readonly code = 'Cluster';
+  override readonly name = 'ClusterError';
+}
 
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** An exit in words, for an event's `reason`. */
 export function describeExit({ code, signal }: Exit): string {
   return signal ?? `exit code ${code ?? 'unknown'}`;
 }
@@ -26,7 +32,6 @@ interface ChildOptions<Out> {
   readonly execArgv?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly onMessage?: (message: Out) => void;
-  /** A line that the process printed. */
   readonly onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
 }
 
@@ -83,5 +88,31 @@ export function startChild<In extends object, Out>(options: ChildOptions<Out>): 
       if (child.connected) child.send(message, () => undefined);
     },
     kill: (signal) => void child.kill(signal),
+  };
+}
+
+/** Ends processes and removes folders that would outlive this process. Decision 118. */
+export interface Guard {
+  watch(child: Pick<Child<never>, 'pid' | 'exited'>): void;
+  /** Removes the folder if this process dies before {@link Guard.end}. Otherwise its owner removes it. */
+  remove(folder: string): void;
+  end(): Promise<Exit>;
+}
+
+export function startGuard(): Guard {
+  const child = startChild<ToGuard, never>({ entry: 'guard-process' });
+  return {
+    watch({ pid, exited }) {
+      child.send({ kind: 'watch', pid });
+      // Another process may get its id.
+      void exited.then(() => child.send({ kind: 'forget', pid }));
+    },
+    remove(folder) {
+      child.send({ kind: 'remove', folder });
+    },
+    end() {
+      child.kill('SIGKILL');
+      return child.exited;
+    },
   };
 }

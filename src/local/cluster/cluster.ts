@@ -1,26 +1,26 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { LogLine } from '../host/core-api';
+import type { HostOptions } from '../host/host';
+import { isPortTaken } from '../host/http-server';
 import { type Azurite, startAzurite } from './azurite';
-import { describeExit } from './child';
-import { ClusterError } from './cluster-error';
-import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
-import { type Guard, startGuard } from './guard';
-import { SERVERS, type ServerName, type ServerTitle } from '../servers/servers';
-import { createTimerLocks, type TimerLocks } from './instance';
+import { describeExit, ClusterError, type Guard, startGuard } from './child';
+import {
+  type ClusterEvent,
+  type ClusterInstance,
+  createDeployment,
+  type Deployment,
+  createTimerLocks,
+} from './deployment';
+import { SERVERS, type ServerName, type ServerTitle, startStorageServer } from '../servers/servers';
 
-/** The servers that a cluster can start. */
 export type OwnServer = 'azurite' | ServerName;
 
-export interface ClusterOptions {
-  /** Absolute path of the app's folder. */
-  readonly app: string;
-  /** The files that register its functions. Default: those of its `package.json`. */
-  readonly main?: string | undefined;
-  /** The number of deployments. */
+export interface ClusterOptions extends Pick<HostOptions, 'app' | 'main' | 'settings' | 'strict'> {
   readonly instances: number;
   /** The number of instances of each deployment. Default: 1. */
   readonly sameApp?: number | undefined;
@@ -39,65 +39,35 @@ export interface ClusterOptions {
   readonly restart: boolean;
   /** Whether instances listen for a debugger: on 9229 and up, or on any free port if `port` is 0. */
   readonly inspect: boolean;
-  /** Whether a function that the embedded host cannot run is an error. */
-  readonly strict: boolean;
-  /** Further settings of each instance. */
-  readonly settings: Readonly<Record<string, string>>;
   /** Called with the connection string before the deployments start. */
   readonly prepare?: ((storage: string) => Promise<void>) | undefined;
   readonly onEvent: (event: ClusterEvent) => void;
   /** A line of an instance's log that is not an event. */
   readonly onLog: (line: LogLine, deployment: string) => void;
-  /** Gives up the start. */
   readonly signal?: AbortSignal;
 }
 
 export interface Cluster {
-  /** Connection string. */
   readonly storage: string;
   /** The emulator's process id, if it was started here. */
   readonly azuritePid: number | undefined;
   /** The server beside the emulator that was started here, if one was. */
   readonly database?: { readonly name: ServerTitle; readonly pid: number } | undefined;
-  /** The instances that answer now. */
   instances(): readonly ClusterInstance[];
   /** Restarts a deployment whose instance has ended. Rejects with {@link ClusterError}. */
   start(deployment: string): Promise<void>;
   /** Drains all instances and restarts them. Rejects with {@link ClusterError} if one cannot start. */
   restart(): Promise<void>;
-  /** Drains all instances, then ends the server. */
   stop(): Promise<void>;
-  /** Ends everything at once. */
   kill(): Promise<void>;
   /** Rejects with {@link ClusterError} when the cluster cannot continue. Never resolves. */
   readonly failed: Promise<never>;
 }
 
-/** The default of `CRONLEASE_SWEEP_INTERVAL` in a cluster. */
 export const SWEEP_INTERVAL = '2s';
 
-/** The deployment of an instance, by the instance's name. */
 export function deploymentOf(instance: string): string {
   return instance.replace(/\.\d+$/, '');
-}
-
-interface Place {
-  /** Of the instance: that of its deployment, with a number if there are several. */
-  readonly name: string;
-  readonly deployment: string;
-  readonly timerLocks: TimerLocks | undefined;
-}
-
-/** The returned function gives the place of an instance, by its number over all deployments. */
-function places(each: number): (index: number) => Place {
-  const locks = new Map<string, TimerLocks>();
-  return (index) => {
-    const deployment = `local-${Math.floor(index / each) + 1}`;
-    if (each === 1) return { name: deployment, deployment, timerLocks: undefined };
-    const timerLocks = locks.get(deployment) ?? createTimerLocks(() => performance.now());
-    locks.set(deployment, timerLocks);
-    return { name: `${deployment}.${String((index % each) + 1)}`, deployment, timerLocks };
-  };
 }
 
 /** The audit of the jobs on Azure has no place for changes on this machine. */
@@ -127,7 +97,6 @@ function settingsOf(name: string, storage: string, container: string): Record<st
   };
 }
 
-/** Rejects when `signal` is aborted. */
 function givenUp(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
     const abort = (): void => reject(new ClusterError('The start was interrupted.'));
@@ -159,32 +128,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const storage = options.storage ?? own?.connectionString ?? '';
   // With it, and only from this machine, the HTTP API needs no login.
   const secret = randomBytes(32).toString('base64url');
-  const placeOf = places(options.sameApp ?? 1);
-  const deployments = Array.from({ length: options.instances * (options.sameApp ?? 1) }, (_, index) => {
-    const { name, deployment, timerLocks } = placeOf(index);
-    const anyPort = options.port === 0;
-    return createDeployment({
-      ...options,
-      name,
-      port: anyPort ? 0 : options.port + index,
-      inspectPort: options.inspect ? (anyPort ? 0 : 9229 + index) : undefined,
-      settings: {
-        ...settingsOf(deployment, storage, options.container),
-        CRONLEASE_DEV_SECRET: secret,
-        ...options.settings,
-      },
-      // Short, so that the others soon notice a dead holder.
-      defaults: {
-        CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL,
-        CRONLEASE_ENVIRONMENT: 'local',
-        CRONLEASE_ENVIRONMENT_COLOR: 'green',
-      },
-      hubFolder: path.join(hubs, name),
-      timerLocks,
-      guard,
-    });
-  });
-
+  const deployments = deploymentsOf(options, { storage, secret, hubs, guard });
   let stopping = false;
   const failed = watchServer(own, () => stopping);
   const cluster: Cluster = {
@@ -194,8 +138,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     instances: () => deployments.flatMap((deployment) => deployment.answering() ?? []),
     failed,
     async start(name) {
-      const index = deployments.findIndex((_, position) => placeOf(position).name === name);
-      await deployments[index]?.start();
+      await deployments.find((deployment) => deployment.name === name)?.start();
     },
     async restart() {
       await Promise.all(deployments.map((deployment) => deployment.restart()));
@@ -223,6 +166,39 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   return cluster;
 }
 
+/** Each instance of a deployment has its name, with a number if there are several. */
+function deploymentsOf(
+  options: ClusterOptions,
+  { storage, secret, hubs, guard }: { readonly storage: string; secret: string; hubs: string; guard: Guard },
+): Deployment[] {
+  const { instances, sameApp: each = 1, port, inspect, container } = options;
+  return Array.from({ length: instances }, (_, place) => {
+    const deployment = `local-${String(place + 1)}`;
+    const timerLocks = each === 1 ? undefined : createTimerLocks(() => performance.now());
+    return Array.from({ length: each }, (__, number) => {
+      const name = each === 1 ? deployment : `${deployment}.${String(number + 1)}`;
+      const index = place * each + number;
+      const settings = { ...settingsOf(deployment, storage, container), CRONLEASE_DEV_SECRET: secret };
+      return createDeployment({
+        ...options,
+        name,
+        port: port === 0 ? 0 : port + index,
+        inspectPort: inspect ? (port === 0 ? 0 : 9229 + index) : undefined,
+        settings: { ...settings, ...options.settings },
+        // Short, so that the others soon notice a dead holder.
+        defaults: {
+          CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL,
+          CRONLEASE_ENVIRONMENT: 'local',
+          CRONLEASE_ENVIRONMENT_COLOR: 'green',
+        },
+        hubFolder: path.join(hubs, name),
+        timerLocks,
+        guard,
+      });
+    });
+  }).flat();
+}
+
 interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {
   readonly name: 'Azurite' | ServerTitle;
   stop(): Promise<unknown>;
@@ -231,12 +207,11 @@ interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {
 
 async function startOwn({ server, app, data }: ClusterOptions, guard: Guard): Promise<Server> {
   if (server === undefined || server === 'azurite') return { name: 'Azurite', ...(await startAzurite(app, data)) };
-  const { title, start, end } = SERVERS[server];
-  const { pid, url, exited, stop } = await start({ data, guard });
+  const { title, end } = SERVERS[server];
+  const { pid, url, exited, stop } = await startStorageServer(server, { data, guard });
   return { name: title, pid, connectionString: url, exited, stop: () => stop(end), kill: () => stop() };
 }
 
-/** Rejects when the server ends unexpectedly. */
 function watchServer(server: Server | undefined, isStopping: () => boolean): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
   // A caller need not listen.
@@ -282,13 +257,14 @@ async function takenAmong(first: number, count: number): Promise<number | undefi
   return undefined;
 }
 
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(false);
-      else reject(error);
-    });
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
+async function isFree(port: number): Promise<boolean> {
+  const server = net.createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    if (isPortTaken(error)) return false;
+    throw error;
+  }
+  await once(server.close(), 'close');
+  return true;
 }

@@ -2,9 +2,8 @@ import { given } from '../../core/given';
 import { type CoordinatorEvent, EVENT_PREFIX } from '../../core/event';
 import { parsedJson } from '../../core/metadata';
 import type { LogLine } from '../host/core-api';
-import { describeExit } from './child';
-import type { Guard } from './guard';
-import { type InstanceFacts, type InstanceOptions, type RunningInstance, startInstance } from './instance';
+import { type Child, ClusterError, describeExit, type Guard, startChild } from './child';
+import type { FromHost, InstanceFacts, StartOptions, ToHost } from './messages';
 
 type Told = Omit<CoordinatorEvent, 'event' | 'job' | 'at' | 'scheduledFor' | 'through' | 'trigger' | 'traceId'>;
 
@@ -24,27 +23,27 @@ export interface ClusterInstance extends InstanceFacts {
   readonly deployment: string;
 }
 
-export interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
+interface DeploymentOptions extends Omit<StartOptions, 'handOverDelayMs'> {
   readonly name: string;
+  /** The locks on timers, if it has several instances. */
+  readonly timerLocks?: TimerLocks | undefined;
+  /** Port for a debugger (0: any free one); undefined: none. */
+  readonly inspectPort: number | undefined;
   /** Whether its instance is restarted 5 s after it ended. */
   readonly restart: boolean;
   readonly guard: Guard;
   readonly onEvent: (event: ClusterEvent) => void;
-  /** A line of the log that is not an event. */
   readonly onLog: (line: LogLine, deployment: string) => void;
 }
 
-/** One deployment of the cluster, with one instance at a time. */
 export interface Deployment {
-  /** Its instance, while the instance answers. */
+  readonly name: string;
   answering(): ClusterInstance | undefined;
   /** Starts its first instance. Rejects with `ClusterError` if that fails, and does not retry. */
   start(): Promise<void>;
   /** Drains its instance, and restarts it. Rejects with `ClusterError` if that fails, and does not retry. */
   restart(): Promise<void>;
-  /** Drains its instance, and starts none again. */
   stop(): Promise<void>;
-  /** Ends its instance at once, and starts none again. */
   kill(): Promise<void>;
 }
 
@@ -60,10 +59,80 @@ export function parseEvent(message: string, deployment: string, pid: number): Cl
   return { event: String(event), at: String(at), deployment, ...rest, pid };
 }
 
+/** Longer than a host gives its `appTerminate` hooks. */
+const STOP_MS = 7000;
+
+/**
+ * Several instances share one machine. A heap that grows slowly, few threads and few memory arenas keep a busy instance
+ * near 180 MB. A young generation of less than this costs a third more CPU for each run.
+ */
+export const EXEC_ARGV = ['--max-semi-space-size=16', '--heap-growing-percent=20', '--v8-pool-size=1'];
+export const MEMORY_ENV = { MALLOC_ARENA_MAX: '2' };
+
+/** Node's own lines about a debugger, and those around its warnings. */
+const NODE_CHATTER =
+  /^(Debugger (listening|attached|ending)|For help, see: https:\/\/nodejs\.org|Waiting for the debugger|\(Use `node --trace-)/;
+
+/** A line of the process. As in the real host, standard error means an error, except for lines with "warn". */
+function printedLine(message: string, stream: 'stdout' | 'stderr'): LogLine {
+  if (stream === 'stdout') return { level: 'information', message };
+  return { level: /^\(node:\d+\) |warn/i.test(message) ? 'warning' : 'error', message };
+}
+
+async function drain(child: Child<ToHost> | undefined): Promise<void> {
+  if (child === undefined) return;
+  child.send({ kind: 'stop' });
+  const force = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  await child.exited;
+  clearTimeout(force);
+}
+
+/** An instance that starts. Its facts come once the app is loaded and the host listens. */
+interface Starting {
+  readonly child: Child<ToHost>;
+  /** Rejects with {@link ClusterError} if it cannot start. */
+  readonly ready: Promise<InstanceFacts>;
+}
+
+function startInstance(
+  options: DeploymentOptions,
+  port: number,
+  onLog: (line: LogLine, pid: number) => void,
+): Starting {
+  const { name, inspectPort, timerLocks } = options;
+  const ready = Promise.withResolvers<InstanceFacts>();
+  const child = startChild<ToHost, FromHost>({
+    entry: 'host-process',
+    env: { ...MEMORY_ENV, ...process.env },
+    execArgv: [...EXEC_ARGV, ...(inspectPort === undefined ? [] : [`--inspect=127.0.0.1:${inspectPort}`])],
+    onMessage(message) {
+      if (message.kind === 'ready') {
+        const { kind: _, ...facts } = message;
+        ready.resolve(facts);
+      } else if (message.kind === 'takeTimerLock') {
+        const held = timerLocks?.take(message.functionName, child.pid, message.periodMs) ?? true;
+        child.send({ kind: 'timerLock', id: message.id, held });
+      } else if (message.kind === 'releaseTimerLock') timerLocks?.release(message.functionName, child.pid);
+      else if (message.kind === 'log') for (const line of message.lines) onLog(line, child.pid);
+      else if (message.kind === 'failed') ready.reject(new ClusterError(message.message));
+    },
+    onLine(message, stream) {
+      if (stream === 'stdout' || !NODE_CHATTER.test(message)) onLog(printedLine(message, stream), child.pid);
+    },
+  });
+  const { app, main, settings, defaults, strict, hubFolder } = options;
+  const sharesTimers = timerLocks !== undefined;
+  child.send({ kind: 'start', options: { app, main, port, settings, defaults, strict, hubFolder, sharesTimers } });
+  void child.exited.then((exit) => {
+    ready.reject(new ClusterError(`${name} ended during its start (${describeExit(exit)}).`));
+  });
+  return { child, ready: ready.promise };
+}
+
 export function createDeployment(options: DeploymentOptions): Deployment {
   const { name } = options;
   let { port } = options;
-  let running: RunningInstance | undefined;
+  let running: Child<ToHost> | undefined;
   let answering: ClusterInstance | undefined;
   let restart: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -77,31 +146,27 @@ export function createDeployment(options: DeploymentOptions): Deployment {
 
   const launch = async (): Promise<ClusterInstance> => {
     const ofRound = round;
-    const instance = startInstance({
-      ...options,
-      port,
-      onLog(line) {
-        const event = parseEvent(line.message, name, instance.pid);
-        if (event === undefined) options.onLog(line, name);
-        else options.onEvent(event);
-      },
+    const { child, ready } = startInstance(options, port, (line, pid) => {
+      const event = parseEvent(line.message, name, pid);
+      if (event === undefined) options.onLog(line, name);
+      else options.onEvent(event);
     });
-    running = instance;
-    options.guard.watch(instance);
-    void instance.exited.then((exit) => {
-      if (running !== instance) return;
+    running = child;
+    options.guard.watch(child);
+    void child.exited.then((exit) => {
+      if (running !== child) return;
       const answered = answering !== undefined;
       running = undefined;
       answering = undefined;
       // A requested end is not an event, and `ready` reports a start that failed.
       if (stopped || ofRound !== round || !answered) return;
-      emit('instanceExited', instance.pid, describeExit(exit));
+      emit('instanceExited', child.pid, describeExit(exit));
       if (options.restart) relaunchLater();
     });
-    const ready = await instance.ready;
+    const facts = await ready;
     // The next start uses the same port.
-    port = ready.port;
-    return (answering = { ...ready, pid: instance.pid, deployment: name });
+    port = facts.port;
+    return (answering = { ...facts, pid: child.pid, deployment: name });
   };
 
   const relaunchLater = (): void => {
@@ -121,6 +186,7 @@ export function createDeployment(options: DeploymentOptions): Deployment {
   };
 
   return {
+    name,
     answering: () => answering,
     async start() {
       await launch();
@@ -128,7 +194,7 @@ export function createDeployment(options: DeploymentOptions): Deployment {
     async restart() {
       round += 1;
       clearTimeout(restart);
-      await running?.stop();
+      await drain(running);
       if (stopped) return;
       const { pid } = await launch();
       emit('instanceStarted', pid, 'reloaded');
@@ -136,13 +202,39 @@ export function createDeployment(options: DeploymentOptions): Deployment {
     async stop() {
       stopped = true;
       clearTimeout(restart);
-      await running?.stop();
+      await drain(running);
     },
     async kill() {
       stopped = true;
       clearTimeout(restart);
-      running?.kill();
+      running?.kill('SIGKILL');
       await running?.exited;
+    },
+  };
+}
+
+/**
+ * The locks on timer functions that the instances of one app share, as leases of blobs are on Azure: a lock lasts for its
+ * period after the last renewal, whether or not its owner lives.
+ */
+export interface TimerLocks {
+  /** Takes a lock, or renews it. Returns whether `owner` holds it now. */
+  take(lock: string, owner: number, periodMs: number): boolean;
+  release(lock: string, owner: number): void;
+}
+
+/** @param now monotonic, in ms */
+export function createTimerLocks(now: () => number): TimerLocks {
+  const locks = new Map<string, { readonly owner: number; readonly until: number }>();
+  return {
+    take(lock, owner, periodMs) {
+      const held = locks.get(lock);
+      if (held !== undefined && held.owner !== owner && held.until > now()) return false;
+      locks.set(lock, { owner, until: now() + periodMs });
+      return true;
+    },
+    release(lock, owner) {
+      if (locks.get(lock)?.owner === owner) locks.delete(lock);
     },
   };
 }

@@ -3,12 +3,13 @@
  * never outlives the cluster's process, however that one ends.
  */
 import inspector from 'node:inspector';
+import { thrown } from '../durable/hub-state';
 import { AppLoadError } from '../host/app-folder';
 import { type Host, startHost } from '../host/host';
 import { PortInUseError } from '../host/http-server';
 import type { LogLine } from '../host/core-api';
 import type { HostedFunction } from '../host/functions';
-import type { TimerLock } from '../host/timer-lock';
+import type { TimerLock } from '../host/timer';
 import type { FromHost, FunctionSeen, ToHost } from './messages';
 
 /** Exit codes besides 0 (drained) and 1 (an exception that nothing caught). */
@@ -82,9 +83,9 @@ async function start({ options }: Extract<ToHost, { kind: 'start' }>): Promise<v
     const { port, functions } = await host;
     send({ kind: 'ready', port, inspectorUrl: inspector.url(), functions: functions.map(seen) });
   } catch (error) {
-    const cause = error instanceof AppLoadError ? 'load' : error instanceof PortInUseError ? 'port' : 'other';
-    const { message, stack } = error instanceof Error ? error : new Error(String(error));
-    send({ kind: 'failed', cause, message: cause === 'other' ? (stack ?? message) : message });
+    const { message, stack } = thrown(error);
+    const isForPeople = error instanceof AppLoadError || error instanceof PortInUseError;
+    send({ kind: 'failed', message: isForPeople ? message : stack });
     exit(CANNOT_START);
   }
 }

@@ -1,7 +1,6 @@
 import { EventType, type HistoryEvent } from './history';
 import { type HttpRequest, nextPoll } from './http';
 
-/** The actions of `durable-functions`, by number. */
 const ActionType = {
   CallActivity: 0,
   CallActivityWithRetry: 1,
@@ -22,20 +21,20 @@ const UNSUPPORTED: Readonly<Record<number, string>> = {
   14: 'the release of a lock',
 };
 
-/** One action as an orchestrator function returns it. */
+/** One action as an orchestrator function returns it, with the members of its type. */
 export interface Action {
   readonly actionType: number;
-  readonly functionName?: string;
+  readonly functionName: string;
   readonly instanceId?: string | null;
   readonly input?: unknown;
-  readonly fireAt?: string;
+  readonly fireAt: string;
   readonly isCanceled?: boolean;
-  readonly externalEventName?: string;
+  readonly externalEventName: string;
   /** Of an entity, whose scheduler's id is `instanceId`. */
-  readonly operation?: string;
-  readonly httpRequest?: HttpRequest;
-  readonly compoundActions?: readonly Action[];
-  readonly retryOptions?: {
+  readonly operation: string;
+  readonly httpRequest: HttpRequest;
+  readonly compoundActions: readonly Action[];
+  readonly retryOptions: {
     readonly firstRetryIntervalInMilliseconds: number;
     readonly maxNumberOfAttempts: number;
     readonly backoffCoefficient?: number;
@@ -70,7 +69,6 @@ export type Command = Task & { readonly id: number };
 
 export interface Plan {
   readonly commands: readonly Command[];
-  /** The input for a new start. */
   readonly continueAsNew: { readonly input: unknown } | undefined;
   /** Raised events that nothing has waited for so far. */
   readonly unseen: readonly HistoryEvent[];
@@ -79,7 +77,6 @@ export interface Plan {
 /** @param result JSON, of an activity that has succeeded */
 type Ended = (failed: boolean, result?: string | null) => void;
 
-/** Passes on only the first call. */
 function once(run: Ended): Ended {
   let called = false;
   return (failed, result) => {
@@ -94,7 +91,6 @@ interface Play {
   /** The instant of the current episode. */
   now: number;
   readonly commands: Command[];
-  /** The number of the next task. */
   next: number;
   /** The numbers of calls of entities, by the ids of their requests. */
   readonly calls: Map<string, number>;
@@ -106,46 +102,40 @@ interface Play {
   continueAsNew: Plan['continueAsNew'];
 }
 
-function beginTask(play: Play, task: Task, ended: Ended): void {
-  const id = play.next++;
+function beginTask(play: Play, task: Task, ended: Ended, id = play.next++): void {
   play.open.set(id, ended);
   play.commands.push({ ...task, id });
 }
 
-function beginActivity(play: Play, { functionName: name = '', input }: Action, ended: Ended): void {
-  beginTask(play, { kind: 'activity', name, input }, ended);
-}
-
-function beginSubOrchestration(play: Play, { functionName: name = '', instanceId, input }: Action, ended: Ended): void {
-  beginTask(play, { kind: 'subOrchestration', name, input, instanceId: instanceId ?? undefined }, ended);
+function beginFunction(play: Play, { actionType, functionName: name, instanceId, input }: Action, ended: Ended): void {
+  const isActivity = actionType === ActionType.CallActivity || actionType === ActionType.CallActivityWithRetry;
+  if (isActivity) beginTask(play, { kind: 'activity', name, input }, ended);
+  else beginTask(play, { kind: 'subOrchestration', name, input, instanceId: instanceId ?? undefined }, ended);
 }
 
 /**
  * A request that is answered by 202 is polled. `durable-functions` gives numbers to the timer and to the next request
  * as soon as the answer comes.
  */
-function beginHttp(play: Play, id: number, request: HttpRequest, ended: Ended): void {
-  play.commands.push({ kind: 'http', id, request });
-  play.open.set(id, (failed, result) => {
+function beginHttp(play: Play, request: HttpRequest, ended: Ended, id?: number): void {
+  const answered: Ended = (failed, result) => {
     const poll = failed ? undefined : nextPoll(request, result, play.now);
     if (poll === undefined) return ended(failed);
     const [timer, next] = [play.next++, play.next++];
-    play.open.set(timer, () => beginHttp(play, next, poll.request, ended));
-    play.commands.push({ kind: 'timer', id: timer, fireAt: poll.at, canceled: false });
-  });
+    const waited = (): void => beginHttp(play, poll.request, ended, next);
+    beginTask(play, { kind: 'timer', fireAt: poll.at, canceled: false }, waited, timer);
+  };
+  beginTask(play, { kind: 'http', request }, answered, id);
 }
 
-function beginOperation(play: Play, { actionType, instanceId, operation = '', input }: Action, ended: Ended): void {
-  const id = play.next++;
+function beginOperation(play: Play, { actionType, instanceId, operation, input }: Action, ended: Ended): void {
   const isSignal = actionType === ActionType.SignalEntity;
-  play.commands.push({ kind: 'entity', id, entity: instanceId ?? '', operation, input, isSignal });
+  beginTask(play, { kind: 'entity', entity: instanceId ?? '', operation, input, isSignal }, ended);
   if (isSignal) ended(false);
-  else play.open.set(id, ended);
 }
 
 function beginWithRetry(play: Play, action: Action, attempt: number, ended: Ended): void {
   const options = action.retryOptions;
-  if (options === undefined) throw new Error('A call with retry needs retry options.');
   if (options.retryTimeoutInMilliseconds !== undefined) {
     // durable-functions itself waits forever once this time is over.
     throw new Error(
@@ -153,9 +143,7 @@ function beginWithRetry(play: Play, action: Action, attempt: number, ended: Ende
         'Use Azure Functions Core Tools for it.',
     );
   }
-  const beginOnce =
-    action.actionType === ActionType.CallSubOrchestratorWithRetry ? beginSubOrchestration : beginActivity;
-  beginOnce(play, action, (failed) => {
+  beginFunction(play, action, (failed) => {
     if (!failed) return ended(false);
     const isLast = attempt >= options.maxNumberOfAttempts;
     const backoff = options.firstRetryIntervalInMilliseconds * (options.backoffCoefficient ?? 1) ** (attempt - 1);
@@ -176,40 +164,39 @@ function awaitEvent(play: Play, name: string, ended: Ended): void {
   ended(false);
 }
 
-/** Whether the response of an entity is an error. */
 function hasFailed(response: string | null): boolean {
   return (JSON.parse(response ?? '{}') as { readonly exceptionType?: string | null }).exceptionType != null;
 }
 
 function begin(play: Play, action: Action, ended: Ended): void {
-  const parts = action.compoundActions ?? [];
-  let left = parts.length;
   switch (action.actionType) {
     case ActionType.CallActivity:
-      return beginActivity(play, action, ended);
+    case ActionType.CallSubOrchestrator:
+      return beginFunction(play, action, ended);
     case ActionType.CallActivityWithRetry:
     case ActionType.CallSubOrchestratorWithRetry:
       return beginWithRetry(play, action, 1, ended);
-    case ActionType.CallSubOrchestrator:
-      return beginSubOrchestration(play, action, ended);
     case ActionType.CreateTimer: {
-      const fireAt = Date.parse(action.fireAt ?? '');
+      const fireAt = Date.parse(action.fireAt);
       return beginTask(play, { kind: 'timer', fireAt, canceled: action.isCanceled === true }, ended);
     }
     case ActionType.WaitForExternalEvent:
-      return awaitEvent(play, action.externalEventName ?? '', ended);
+      return awaitEvent(play, action.externalEventName, ended);
     case ActionType.CallHttp:
-      if (action.httpRequest === undefined) throw new Error('A call over HTTP needs its request.');
-      return beginHttp(play, play.next++, action.httpRequest, ended);
+      return beginHttp(play, action.httpRequest, ended);
     case ActionType.CallEntity:
     case ActionType.SignalEntity:
       return beginOperation(play, action, ended);
     case ActionType.WhenAny:
-      return parts.forEach((part) => begin(play, part, ended));
-    case ActionType.WhenAll:
-      return parts.forEach((part) =>
-        begin(play, part, (failed) => (--left === 0 || failed ? ended(failed) : undefined)),
-      );
+      return action.compoundActions.forEach((part) => begin(play, part, ended));
+    case ActionType.WhenAll: {
+      let left = action.compoundActions.length;
+      const partEnded: Ended = (failed) => {
+        left--;
+        if (left === 0 || failed) ended(failed);
+      };
+      return action.compoundActions.forEach((part) => begin(play, part, partEnded));
+    }
     case ActionType.ContinueAsNew:
       play.continueAsNew = { input: action.input };
       return ended(false);

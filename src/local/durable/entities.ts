@@ -1,12 +1,10 @@
 import type { TypedData } from '../host/rpc';
-import { functionOf, toJson } from './activities';
-import { type Entity, type EntityRequest, type EntityResponse, parseId, schedulerId } from './entity';
-import type { HubState } from './hub-state';
+import type { Entity, EntityRequest, EntityResponse } from './hub-files';
+import { functionOf, type HubState, thrown, toJson } from './hub-state';
 
 /** The newest answers of an entity are kept, so that a request which comes twice is carried out once. */
 const KEEP_ANSWERS = 100;
 
-/** The result of an entity function, for a batch of requests. */
 interface BatchResult {
   readonly entityExists: boolean;
   readonly entityState?: string;
@@ -19,25 +17,14 @@ interface BatchResult {
   }[];
 }
 
-export interface Entities {
-  /** @throws an error if there is no such entity function */
-  send(id: string, request: EntityRequest): void;
-  /** The state as JSON; undefined: the entity does not exist. */
-  read(id: string): string | undefined;
-}
-
 /** @param answer - gives an orchestration the answer for which it waits */
-export function createEntities(
-  state: HubState,
-  answer: (request: EntityRequest, response: EntityResponse) => void,
-): Entities {
+export function createEntities(state: HubState, answer: (request: EntityRequest, response: EntityResponse) => void) {
   const { options } = state;
-  const functions = new Map(options.entities.map((fn) => [fn.name.toLowerCase(), fn]));
   const entities = new Map(options.files.loadEntities().map((entity) => [entity.id, entity]));
   const busy = new Set<string>();
 
   const send = (id: string, request: EntityRequest): void => {
-    functionOf(functions, parseId(id).name, 'an entity');
+    functionOf(options, parseId(id).name, 'entity');
     const entity: Entity = entities.get(id) ?? { id, exists: false, state: undefined, queue: [], answers: [] };
     entities.set(id, entity);
     const known = entity.answers.find(([answered]) => answered === request.id);
@@ -88,14 +75,14 @@ export function createEntities(
       ...(input !== undefined && { input }),
     }));
     try {
-      const fn = functionOf(functions, self.name, 'an entity');
+      const fn = functionOf(options, self.name, 'entity');
       const trigger: TypedData = { string: JSON.stringify({ self, exists, state: before ?? null, batch: requests }) };
       const result = JSON.parse(toJson((await options.invoke(fn, { trigger })).returnValue) ?? '{}') as BatchResult;
       const failed = result.results.flatMap(({ isError }, index) => (isError ? [batch[index]?.operation] : []));
       for (const operation of failed) options.onError(self.name, `Error in operation '${String(operation)}' of ${id}`);
       return result;
     } catch (error) {
-      const { message, stack = message } = error instanceof Error ? error : new Error(String(error));
+      const { message, stack } = thrown(error);
       options.onError(self.name, stack);
       const results = batch.map(() => ({ isError: true, result: JSON.stringify(message) }));
       return { entityExists: exists, ...(before !== undefined && { entityState: before }), results, signals: [] };
@@ -119,8 +106,10 @@ export function createEntities(
   for (const entity of entities.values()) begin(entity);
 
   return {
+    /** @throws an error if there is no such entity function */
     send,
-    read(id) {
+    /** The state as JSON; undefined: the entity does not exist. */
+    read(id: string): string | undefined {
       const entity = entities.get(id);
       return entity?.exists === true ? (entity.state ?? 'null') : undefined;
     },
@@ -130,4 +119,14 @@ export function createEntities(
 function responseOf(result: BatchResult['results'][number] | undefined): EntityResponse {
   const { isError = true, result: value } = result ?? {};
   return { ...(value !== undefined && { result: value }), ...(isError && { exceptionType: 'Error' }) };
+}
+
+/** The id of an entity's scheduler, as `durable-functions` writes it. */
+export function schedulerId({ name, key }: { readonly name: string; readonly key: string }): string {
+  return `@${name.toLowerCase()}@${key}`;
+}
+
+function parseId(id: string): { readonly name: string; readonly key: string } {
+  const at = id.indexOf('@', 1);
+  return { name: id.slice(1, at), key: id.slice(at + 1) };
 }

@@ -1,15 +1,12 @@
 import { callAt } from '../host/timer';
 import { type Action, type Command, planActions } from './actions';
-import { functionOf, toJson } from './activities';
-import type { Entities } from './entities';
 import { EventType, failure, type HistoryEvent, historyEvent, orchestratorPayload } from './history';
 import { HTTP_ACTIVITY } from './http';
 import { hiddenUntil } from './hub-files';
-import type { HubState } from './hub-state';
+import { functionOf, type HubState, toJson } from './hub-state';
 import { cancelTimers, executionStarted, isFinished, type LiveInstance } from './instances';
-import { type TaskEnds, createTasks } from './tasks';
+import { createTasks } from './tasks';
 
-/** The return value of an orchestrator function. */
 interface OrchestratorState {
   readonly isDone?: boolean;
   readonly actions?: readonly (readonly Action[])[];
@@ -32,15 +29,7 @@ function stateOf(error: unknown): OrchestratorState {
 type EndStatus = 'Completed' | 'Failed' | 'Terminated';
 
 /** Plays orchestrator functions: an episode is one call over the whole history. */
-export interface Episodes extends Pick<TaskEnds, 'deliver' | 'wake'> {
-  /** Ends an instance, and informs its parent. */
-  finish(instance: LiveInstance, status: EndStatus, output: string): void;
-  /** Continues an instance that an earlier host of the deployment left unfinished. */
-  resume(instance: LiveInstance): void;
-  readonly entities: Entities;
-}
-
-export function createEpisodes(state: HubState): Episodes {
+export function createEpisodes(state: HubState) {
   const { options, instances } = state;
 
   const fail = (instance: LiveInstance, message: string): void => {
@@ -49,6 +38,7 @@ export function createEpisodes(state: HubState): Episodes {
     finish(instance, 'Failed', JSON.stringify(reason));
   };
 
+  /** Ends an instance, and informs its parent. */
   const finish = (instance: LiveInstance, status: EndStatus, output: string): void => {
     instances.finish(instance, status, output);
     tellParent(instance, status, output);
@@ -82,7 +72,6 @@ export function createEpisodes(state: HubState): Episodes {
     if (wakes) setImmediate(() => void runEpisode(instance));
   };
 
-  /** Plays the orchestrator function once, over the whole history. */
   const runEpisode = async (instance: LiveInstance): Promise<void> => {
     const { execution } = instance;
     instance.status = 'Running';
@@ -102,7 +91,6 @@ export function createEpisodes(state: HubState): Episodes {
     wake(instance);
   };
 
-  /** Applies the outcome of an episode to its instance. */
   const apply = (instance: LiveInstance, outcome: OrchestratorState): void => {
     if (outcome.customStatus !== undefined) instance.customStatus = JSON.stringify(outcome.customStatus);
     const plan = planActions(outcome.actions?.flat() ?? [], instance.history);
@@ -139,12 +127,13 @@ export function createEpisodes(state: HubState): Episodes {
     instance.inbox.unshift(executionStarted(instance), ...unseen);
   };
 
+  /** Continues an instance that an earlier host of the deployment left unfinished. */
   const resume = (instance: LiveInstance): void => {
     instances.add(instance);
     tasks.resume(instance);
     if (instance.episodeAt === undefined) return wake(instance);
     instance.busy = true;
-    callAt(hiddenUntil(instance.episodeAt, options.visibility.controlMs, Date.now()), () => {
+    callAt(hiddenUntil(instance.episodeAt, options.visibility.controlMs), () => {
       if (!state.stopped && !isFinished(instance.status)) void runEpisode(instance);
     });
   };
@@ -153,9 +142,9 @@ export function createEpisodes(state: HubState): Episodes {
   return { deliver, wake, finish, resume, entities: tasks.entities };
 }
 
-async function play({ options, orchestrators }: HubState, instance: LiveInstance): Promise<OrchestratorState> {
+async function play({ options }: HubState, instance: LiveInstance): Promise<OrchestratorState> {
   try {
-    const fn = functionOf(orchestrators, instance.name, 'an orchestrator');
+    const fn = functionOf(options, instance.name, 'orchestration');
     const trigger = { string: orchestratorPayload(instance, instance.history) };
     const { returnValue } = await options.invoke(fn, { trigger });
     return JSON.parse(toJson(returnValue) ?? '{}') as OrchestratorState;
@@ -164,7 +153,6 @@ async function play({ options, orchestrators }: HubState, instance: LiveInstance
   }
 }
 
-/** The event of a sub-orchestration's end, for its parent's history. */
 function endEvent({ name }: LiveInstance, TaskScheduledId: number, status: EndStatus, output: string): HistoryEvent {
   if (status === 'Completed') {
     return historyEvent({ EventType: EventType.SubOrchestrationInstanceCompleted, TaskScheduledId, Result: output });

@@ -67,17 +67,16 @@ export type HistoryEvent = Common &
 
 type Own<E> = E extends HistoryEvent ? Omit<E, keyof Common> & Partial<Pick<Common, 'EventId' | 'IsPlayed'>> : never;
 
-/** A new event with the current time. */
-export function historyEvent(event: Own<HistoryEvent>): HistoryEvent {
+export type NewEvent = Own<HistoryEvent>;
+
+export function historyEvent(event: NewEvent): HistoryEvent {
   return { EventId: -1, IsPlayed: false, Timestamp: new Date().toISOString(), ...event };
 }
 
-/** The failure of a task. */
 export function failure(type: FailureType, TaskScheduledId: number, Reason: string, Details: string): HistoryEvent {
   return historyEvent({ EventType: type, TaskScheduledId, Reason, Details, FailureDetails: null });
 }
 
-/** The input of an orchestrator function, from its trigger's binding. */
 export function orchestratorPayload(
   instance: { readonly id: string; readonly input: string; readonly parent: { readonly id: string } | undefined },
   history: readonly HistoryEvent[],

@@ -5,7 +5,6 @@ export const HTTP_ACTIVITY = 'BuiltIn::HttpActivity';
 /** The default of .NET's client, which the extension uses. */
 const TIMEOUT_MS = 100_000;
 
-/** A request of `callHttp`, as `durable-functions` returns it. */
 export interface HttpRequest {
   readonly method: string;
   readonly uri: string;

@@ -1,16 +1,40 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Entity } from './entity';
-import type { HistoryEvent } from './history';
-import type { Instance, LiveInstance, Pending } from './instances';
+import type { LiveInstance, Pending } from './instances';
+
+export interface EntityRequest {
+  /** The same each time that the request is sent. */
+  readonly id: string;
+  readonly operation: string;
+  /** JSON; undefined: none. */
+  readonly input: string | undefined;
+  /** The orchestration that waits for the answer; undefined: it is a signal. */
+  readonly from?: { readonly instance: string; readonly task: number };
+}
+
+/** The answer to a request, in the extension's own form. */
+export interface EntityResponse {
+  /** JSON. */
+  readonly result?: string;
+  readonly exceptionType?: string;
+}
+
+/** An entity. It carries out its requests one after another. */
+export interface Entity {
+  /** Such as `@counter@a`. */
+  readonly id: string;
+  exists: boolean;
+  /** JSON. */
+  state: string | undefined;
+  queue: EntityRequest[];
+  /** By the ids of their requests, oldest first. */
+  answers: (readonly [string, EntityResponse])[];
+}
 
 /** An unfinished instance, in the form of its line. */
-interface Saved extends Instance {
-  readonly inbox: readonly HistoryEvent[];
-  readonly execution: number;
+type Saved = Omit<LiveInstance, 'timers' | 'busy' | 'pending'> & {
   readonly pending: readonly (readonly [number, Pending])[];
-  readonly episodeAt: number | undefined;
-}
+};
 
 /** The file of a hub's unfinished instances, with which the next host of its deployment continues. */
 export interface HubFiles {
@@ -21,15 +45,6 @@ export interface HubFiles {
   saveEntity(entity: Entity): void;
   loadEntities(): Entity[];
 }
-
-/** For a hub that ends with its process. */
-export const NO_FILES: HubFiles = {
-  save: () => undefined,
-  remove: () => undefined,
-  load: () => [],
-  saveEntity: () => undefined,
-  loadEntities: () => [],
-};
 
 /** A journal that has grown to this size, and to twice what is live, is written again. */
 export const COMPACT_BYTES = 8 * 1024 * 1024;
@@ -46,7 +61,6 @@ export function hubFiles(folder: string): HubFiles {
   let journal: number | undefined;
   let bytes = 0;
   let compactAt = COMPACT_BYTES;
-  /** Its end may be cut off. */
   let isCut = false;
 
   const compact = (): number => {
@@ -82,19 +96,12 @@ export function hubFiles(folder: string): HubFiles {
     saveEntity(entity) {
       append(entity.id, JSON.stringify(entity));
     },
-    loadEntities: () => linesOf(file, (id) => isEntity(id)) as Entity[],
+    loadEntities: () => linesOf(file, isEntity) as Entity[],
     load() {
       const saved = linesOf(file, (id) => !isEntity(id)) as Saved[];
       return saved
         .toSorted((a, b) => a.createdAt - b.createdAt)
-        .map(({ pending, inbox, history, ...rest }) => ({
-          ...rest,
-          history: [...history],
-          inbox: [...inbox],
-          pending: new Map(pending),
-          timers: new Map(),
-          busy: false,
-        }));
+        .map((one) => ({ ...one, pending: new Map(one.pending), timers: new Map(), busy: false }));
     },
   };
 }
@@ -108,7 +115,6 @@ function isEntity(id: string): boolean {
   return decodeURIComponent(id).startsWith('@');
 }
 
-/** What the last lines of these ids hold. */
 function linesOf(file: string, fits: (id: string) => boolean): unknown[] {
   return [...lastLines(file)].filter(([id]) => fits(id)).map(([, line]) => JSON.parse(line.slice(line.indexOf(' '))));
 }
@@ -129,14 +135,8 @@ function lastLines(file: string): ReadonlyMap<string, string> {
   return last;
 }
 
-/** How long Durable hides a message that a host has taken, unless the host renews that. */
-export interface Visibility {
-  readonly workItemMs: number;
-  readonly controlMs: number;
-}
-
 /** The end of the time for which a dead host's message stays hidden. A living host renews it at half its length. */
-export function hiddenUntil(takenAt: number, visibilityMs: number, now: number): number {
-  const renewals = Math.max(0, Math.floor((now - takenAt) / (visibilityMs / 2)));
+export function hiddenUntil(takenAt: number, visibilityMs: number): number {
+  const renewals = Math.max(0, Math.floor((Date.now() - takenAt) / (visibilityMs / 2)));
   return takenAt + (renewals * visibilityMs) / 2 + visibilityMs;
 }

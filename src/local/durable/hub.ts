@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { functionOf } from './activities';
-import { schedulerId } from './entity';
+import { schedulerId } from './entities';
 import { createEpisodes } from './episodes';
 import { EventType, historyEvent } from './history';
-import { createHubState, type HubOptions, underWay } from './hub-state';
-import { cancelTimers, checkInstanceId, type Instance, InvalidRequestError, newInstance } from './instances';
+import { createHubState, functionOf, type HubOptions, underWay } from './hub-state';
+import {
+  cancelTimers,
+  checkInstanceId,
+  type Instance,
+  type Instances,
+  InvalidRequestError,
+  newInstance,
+} from './instances';
 
 /** An orchestration with this id has not ended yet. */
 export class InstanceExistsError extends Error {
@@ -16,7 +22,7 @@ export class InstanceExistsError extends Error {
  * A Durable task hub in this process, in place of the Durable extension. It keeps unfinished instances in files, and
  * the deployment's next host continues with them. Messages that a dead host had taken stay hidden for a while.
  */
-export interface Hub {
+export interface Hub extends Pick<Instances, 'purge'> {
   /**
    * Starts an orchestration. The id of an ended instance may be used again; the id of a running one is an error. This
    * is the extension's default (`overridableExistingInstanceStates: NonRunningStates`).
@@ -34,8 +40,6 @@ export interface Hub {
   signalEntity(entity: { readonly name: string; readonly key: string }, operation: string, input: string): void;
   /** The state as JSON; undefined: there is no such entity. */
   readEntity(entity: { readonly name: string; readonly key: string }): string | undefined;
-  /** Forgets an instance that has ended; false if there is none. */
-  purge(instanceId: string): boolean;
   /**
    * Called when the host shuts down. The hub still accepts orchestrations, which stay pending. No new episode and no
    * new activity begins; running ones continue.
@@ -45,14 +49,14 @@ export interface Hub {
 
 export function createHub(options: HubOptions): Hub {
   const state = createHubState(options);
-  const { orchestrators, activities, instances } = state;
+  const { instances } = state;
   const episodes = createEpisodes(state);
 
   for (const instance of options.files.load()) episodes.resume(instance);
 
   return {
     start(functionName, instanceId, input) {
-      const fn = functionOf(orchestrators, functionName, 'an orchestrator', InvalidRequestError);
+      const fn = functionOf(options, functionName, 'orchestration', InvalidRequestError);
       const id = checkInstanceId(instanceId ?? randomUUID().replaceAll('-', ''));
       const existing = underWay(state, id);
       if (existing !== undefined) {
@@ -86,7 +90,6 @@ export function createHub(options: HubOptions): Hub {
     purge: instances.purge,
     stop() {
       state.stopped = true;
-      activities.stop();
       for (const instance of instances.list()) cancelTimers(instance);
     },
   };

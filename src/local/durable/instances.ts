@@ -58,23 +58,15 @@ export function cancelTimers(instance: LiveInstance): void {
 }
 
 /** All instances of a hub. */
-export interface Instances {
-  get(id: string): LiveInstance | undefined;
-  list(): Iterable<LiveInstance>;
-  /** Adds an instance, in place of one with the same id. */
-  add(instance: LiveInstance): void;
-  /** Ends an instance. This may forget the oldest ended ones. */
-  finish(instance: LiveInstance, status: RuntimeStatus, output: string): void;
-  /** Forgets an instance that has ended; false if there is none. */
-  purge(id: string): boolean;
-}
+export type Instances = ReturnType<typeof createInstances>;
 
-export function createInstances(): Instances {
+export function createInstances() {
   const instances = new Map<string, LiveInstance>();
   /** The ended instances, oldest first, with their sizes. */
   const finished = new Map<string, number>();
   let characters = 0;
 
+  /** Forgets an instance that has ended; false if there is none. */
   const purge = (id: string): boolean => {
     const size = finished.get(id);
     if (size === undefined) return false;
@@ -83,13 +75,15 @@ export function createInstances(): Instances {
     return instances.delete(id);
   };
   return {
-    get: (id) => instances.get(id),
-    list: () => instances.values(),
-    add(instance) {
+    get: (id: string): LiveInstance | undefined => instances.get(id),
+    list: (): Iterable<LiveInstance> => instances.values(),
+    /** Adds an instance, in place of one with the same id. */
+    add(instance: LiveInstance): void {
       purge(instance.id);
       instances.set(instance.id, instance);
     },
-    finish(instance, status, output) {
+    /** Ends an instance. This may forget the oldest ended ones. */
+    finish(instance: LiveInstance, status: RuntimeStatus, output: string): void {
       cancelTimers(instance);
       instance.execution++;
       instance.status = status;

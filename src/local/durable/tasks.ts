@@ -1,11 +1,11 @@
+import type { HostedFunction } from '../host/functions';
+import type { TypedData } from '../host/rpc';
 import { callAt } from '../host/timer';
 import type { Command } from './actions';
-import { functionOf } from './activities';
-import { createEntities, type Entities } from './entities';
-import type { EntityRequest, EntityResponse } from './entity';
-import { EventType, historyEvent, type HistoryEvent } from './history';
-import { hiddenUntil } from './hub-files';
-import { type HubState, underWay } from './hub-state';
+import { createEntities } from './entities';
+import { EventType, failure, historyEvent, type HistoryEvent, type NewEvent } from './history';
+import { type EntityRequest, type EntityResponse, hiddenUntil } from './hub-files';
+import { functionOf, type HubOptions, type HubState, thrown, toJson, underWay } from './hub-state';
 import { HTTP_ACTIVITY, callHttp, checked } from './http';
 import { checkInstanceId, type LiveInstance, newInstance, type Pending } from './instances';
 
@@ -18,55 +18,55 @@ export interface TaskEnds {
   fail(instance: LiveInstance, message: string): void;
 }
 
-/** The tasks of orchestrators. */
-export interface Tasks {
-  /** Begins a task at its first request. */
-  perform(instance: LiveInstance, command: Command): void;
-  readonly entities: Entities;
-  /** Continues with the tasks that an earlier host of the deployment left unfinished. */
-  resume(instance: LiveInstance): void;
-}
+type CommandOf<Kind extends Command['kind']> = Extract<Command, { readonly kind: Kind }>;
 
-export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds): Tasks {
-  const { options, orchestrators, activities, instances } = state;
+export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds) {
+  const { options, instances } = state;
+  const runLimited = activityQueue(state);
 
-  const perform = (instance: LiveInstance, command: Command): void => {
-    const { id } = command;
-    if (command.kind === 'activity' || command.kind === 'http') {
-      const Name = command.kind === 'http' ? HTTP_ACTIVITY : command.name;
-      if (command.kind === 'http') request(instance, command);
-      else runActivity(instance, command);
-      instance.history.push(historyEvent({ EventType: EventType.TaskScheduled, EventId: id, Name, IsPlayed: true }));
-      return;
+  /** Begins a task. Returns the event of its beginning. */
+  const begin = (instance: LiveInstance, command: Command): NewEvent => {
+    switch (command.kind) {
+      case 'activity':
+        runActivity(instance, command);
+        return { EventType: EventType.TaskScheduled, Name: command.name };
+      case 'http':
+        request(instance, command);
+        return { EventType: EventType.TaskScheduled, Name: HTTP_ACTIVITY };
+      case 'timer':
+        return { EventType: EventType.TimerCreated, FireAt: setTimer(instance, command) };
+      case 'subOrchestration': {
+        const child = subOrchestrationOf(state, instance, command);
+        instances.add(child);
+        wake(child);
+        return { EventType: EventType.SubOrchestrationInstanceCreated, Name: child.name, InstanceId: child.id };
+      }
+      case 'entity':
+        return callEntity(instance, command);
     }
-    if (command.kind === 'subOrchestration') return startSubOrchestration(instance, command);
-    if (command.kind === 'entity') return callEntity(instance, command);
-    setTimer(instance, command);
-    const FireAt = new Date(command.fireAt).toISOString();
-    instance.history.push(historyEvent({ EventType: EventType.TimerCreated, EventId: id, FireAt, IsPlayed: true }));
   };
 
-  const request = (instance: LiveInstance, command: Extract<Command, { kind: 'http' }>): void => {
+  const request = (instance: LiveInstance, command: CommandOf<'http'>): void => {
     const { execution } = instance;
     instance.pending.set(command.id, { command, takenAt: Date.now() });
     void callHttp(command.id, checked(command.request)).then((event) => deliver(instance, execution, event));
   };
 
-  const runActivity = (instance: LiveInstance, command: Extract<Command, { kind: 'activity' }>): void => {
+  const runActivity = (instance: LiveInstance, command: CommandOf<'activity'>): void => {
     const { execution } = instance;
-    const { id } = command;
+    const { id, name } = command;
+    const fn = functionOf(options, name, 'activity');
     instance.pending.set(id, { command });
-    activities.run(instance.id, command, {
-      begun: () => {
-        if (instance.execution !== execution) return;
+    runLimited(async () => {
+      if (instance.execution === execution) {
         instance.pending.set(id, { command, takenAt: Date.now() });
         options.files.save(instance);
-      },
-      done: (event) => deliver(instance, execution, event),
+      }
+      deliver(instance, execution, await callActivity(options, fn, instance.id, command));
     });
   };
 
-  const setTimer = (instance: LiveInstance, command: Extract<Command, { kind: 'timer' }>): void => {
+  const setTimer = (instance: LiveInstance, command: CommandOf<'timer'>): string => {
     const { execution } = instance;
     const { id, fireAt } = command;
     const FireAt = new Date(fireAt).toISOString();
@@ -76,65 +76,9 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
     };
     instance.pending.set(id, { command });
     instance.timers.set(id, callAt(fireAt, fired));
+    return FireAt;
   };
 
-  const startSubOrchestration = (
-    parent: LiveInstance,
-    { id, name, input, instanceId }: Extract<Command, { kind: 'subOrchestration' }>,
-  ): void => {
-    const fn = functionOf(orchestrators, name, 'an orchestrator');
-    const childId =
-      instanceId === undefined ? `${parent.id}:${String(parent.execution)}:${String(id)}` : checkInstanceId(instanceId);
-    if (underWay(state, childId) !== undefined) {
-      throw new Error(`an orchestration instance with the id '${childId}' is under way already`);
-    }
-    const by = { id: parent.id, execution: parent.execution, task: id };
-    const child = newInstance(childId, fn.name, JSON.stringify(input ?? null), by);
-    instances.add(child);
-    const created = { EventType: EventType.SubOrchestrationInstanceCreated, Name: fn.name, InstanceId: childId };
-    parent.history.push(historyEvent({ ...created, EventId: id, IsPlayed: true }));
-    wake(child);
-  };
-
-  const runAgain = (instance: LiveInstance, command: Pending['command']): void => {
-    try {
-      if (command.kind === 'activity') runActivity(instance, command);
-      else if (command.kind === 'http') request(instance, command);
-      else if (command.kind === 'entity') entities.send(command.entity, requestOf(instance, command));
-    } catch (error) {
-      fail(instance, (error as Error).message);
-    }
-  };
-
-  const resume = (instance: LiveInstance): void => {
-    const now = Date.now();
-    for (const [id, { command, takenAt }] of instance.pending) {
-      if (command.kind === 'timer') setTimer(instance, command);
-      else if (takenAt === undefined) runAgain(instance, command);
-      else {
-        const visible = (): void => {
-          instance.timers.delete(id);
-          runAgain(instance, command);
-        };
-        instance.timers.set(id, callAt(hiddenUntil(takenAt, options.visibility.workItemMs, now), visible));
-      }
-    }
-  };
-
-  const { entities, callEntity } = createEntityCalls(state, deliver);
-  return { perform, resume, entities };
-}
-
-type EntityCommand = Extract<Command, { readonly kind: 'entity' }>;
-
-/** The requests of orchestrations to entities, and their answers. */
-interface EntityCalls {
-  readonly entities: Entities;
-  /** Sends a request for the first time. */
-  callEntity(instance: LiveInstance, command: EntityCommand): void;
-}
-
-function createEntityCalls(state: HubState, deliver: TaskEnds['deliver']): EntityCalls {
   const answered = ({ id, from }: EntityRequest, response: EntityResponse): void => {
     const instance = from && underWay(state, from.instance);
     const command = from && instance?.pending.get(from.task)?.command;
@@ -146,25 +90,111 @@ function createEntityCalls(state: HubState, deliver: TaskEnds['deliver']): Entit
   };
   const entities = createEntities(state, answered);
 
+  const callEntity = (instance: LiveInstance, command: CommandOf<'entity'>): NewEvent => {
+    const { entity, operation: op, isSignal: signal } = command;
+    const sent = requestOf(instance, command);
+    const { id, input } = sent;
+    if (!signal) instance.pending.set(command.id, { command });
+    entities.send(entity, sent);
+    const Input = JSON.stringify({ id, op, parent: instance.id, signal, ...(input !== undefined && { input }) });
+    return { EventType: EventType.EventSent, InstanceId: entity, Name: 'op', Input };
+  };
+
+  const beginAgain = (instance: LiveInstance, command: Pending['command']): void => {
+    try {
+      begin(instance, command);
+    } catch (error) {
+      fail(instance, (error as Error).message);
+    }
+  };
+
   return {
     entities,
-    callEntity(instance, command) {
-      const { id: EventId, entity, operation: op, isSignal: signal } = command;
-      const request = requestOf(instance, command);
-      const { id, input } = request;
-      if (!signal) instance.pending.set(EventId, { command });
-      entities.send(entity, request);
-      const Input = JSON.stringify({ id, op, parent: instance.id, signal, ...(input !== undefined && { input }) });
-      const event = { EventType: EventType.EventSent, EventId, InstanceId: entity, Name: 'op', Input } as const;
-      instance.history.push(historyEvent({ ...event, IsPlayed: true }));
+    /** Begins a task at its first request. */
+    perform(instance: LiveInstance, command: Command): void {
+      const event = begin(instance, command);
+      instance.history.push(historyEvent({ ...event, EventId: command.id, IsPlayed: true }));
+    },
+    /** Continues with the tasks that an earlier host of the deployment left unfinished. */
+    resume(instance: LiveInstance): void {
+      for (const [id, { command, takenAt }] of instance.pending) {
+        const visible = (): void => {
+          instance.timers.delete(id);
+          beginAgain(instance, command);
+        };
+        if (takenAt === undefined) beginAgain(instance, command);
+        else instance.timers.set(id, callAt(hiddenUntil(takenAt, options.visibility.workItemMs), visible));
+      }
     },
   };
+}
+
+function subOrchestrationOf(
+  state: HubState,
+  parent: LiveInstance,
+  { id, name, input, instanceId }: CommandOf<'subOrchestration'>,
+): LiveInstance {
+  const fn = functionOf(state.options, name, 'orchestration');
+  const childId =
+    instanceId === undefined ? `${parent.id}:${String(parent.execution)}:${String(id)}` : checkInstanceId(instanceId);
+  if (underWay(state, childId) !== undefined) {
+    throw new Error(`an orchestration instance with the id '${childId}' is under way already`);
+  }
+  const by = { id: parent.id, execution: parent.execution, task: id };
+  return newInstance(childId, fn.name, JSON.stringify(input ?? null), by);
+}
+
+/** Runs activities in order, with a limit on how many run at once, until the hub stops. */
+function activityQueue(state: HubState): (run: () => Promise<void>) => void {
+  const { maxConcurrentActivities, handOverDelayMs: delayMs = 0 } = state.options;
+  const waiting: (() => Promise<void>)[] = [];
+  let running = 0;
+  const begin = (): void => {
+    while (running < maxConcurrentActivities && !state.stopped) {
+      const next = waiting.shift();
+      if (next === undefined) return;
+      running++;
+      void next().finally(() => {
+        running--;
+        begin();
+      });
+    }
+  };
+  return (run) => {
+    const arrive = (): void => {
+      waiting.push(run);
+      begin();
+    };
+    if (delayMs === 0) arrive();
+    else setTimeout(arrive, delayMs);
+  };
+}
+
+/** An activity's call and its outcome, as the extension reports it to the orchestrator. */
+async function callActivity(
+  { invoke, onError }: HubOptions,
+  fn: HostedFunction,
+  instanceId: string,
+  { id, input }: CommandOf<'activity'>,
+): Promise<HistoryEvent> {
+  // durable-functions turns strings into JSON itself, and leaves everything else as it is.
+  const trigger: TypedData =
+    input === undefined || input === null ? {} : { string: typeof input === 'string' ? input : JSON.stringify(input) };
+  try {
+    const { returnValue } = await invoke(fn, { trigger, triggerMetadata: { instanceId: { string: instanceId } } });
+    return historyEvent({ EventType: EventType.TaskCompleted, TaskScheduledId: id, Result: toJson(returnValue) });
+  } catch (error) {
+    const { message, stack } = thrown(error);
+    onError(fn.name, stack);
+    const details = JSON.stringify({ Message: message, StackTraceString: stack });
+    return failure(EventType.TaskFailed, id, `Activity function '${fn.name}' failed: ${message}`, details);
+  }
 }
 
 /** Two executions of one id never send the same request. */
 function requestOf(
   { id: instance, createdAt, execution }: LiveInstance,
-  { id: task, operation, input, isSignal }: EntityCommand,
+  { id: task, operation, input, isSignal }: CommandOf<'entity'>,
 ): EntityRequest {
   return {
     id: `${instance}:${String(createdAt)}:${String(execution)}:${String(task)}`,

@@ -1,10 +1,8 @@
 import fs from 'node:fs';
 import JSON5 from 'json5';
 import path from 'node:path';
-import type { Visibility } from '../durable/hub-files';
 import { isUnlimited, parseTimeSpan } from '../../core/duration';
 import { isObject } from '../../core/metadata';
-import type { LockTimes } from './timer-lock';
 
 /** The app cannot be loaded: its files are wrong, or its code threw. The message names the place and the reason. */
 export class AppLoadError extends Error {
@@ -21,20 +19,31 @@ export interface AppPackage {
   readonly entryPoints: readonly string[];
 }
 
+/** As in `singleton` of host.json. */
+export interface LockTimes {
+  /** How long a lock lasts without a renewal. */
+  readonly periodMs: number;
+  /** How long an instance without the lock waits before it tries again. */
+  readonly recoveryMs: number;
+}
+
+/** How long Durable hides a message that a host has taken, unless the host renews that. */
+export interface Visibility {
+  readonly workItemMs: number;
+  readonly controlMs: number;
+}
+
 /** The part of `host.json` that this host reads; the rest is for the real host. */
 export interface HostSettings {
-  /** How long an invocation may take. Undefined: without a limit. */
   readonly functionTimeoutMs: number | undefined;
   /** First segment of every HTTP function's path; may be empty. */
   readonly routePrefix: string;
   readonly hubName: string;
   readonly maxConcurrentActivities: number;
-  /** `singleton` of the file. */
   readonly timerLock: LockTimes;
   readonly visibility: Visibility;
 }
 
-/** The object in a file; undefined if there is no such file. */
 function readJson(file: string): Json | undefined {
   let text: string;
   try {
@@ -122,20 +131,6 @@ export function resolveSettings(text: string, where: string, env: NodeJS.Process
   });
 }
 
-function functionTimeout(value: unknown, file: string): number | undefined {
-  // The default of Core Tools and Flex Consumption.
-  if (value === undefined) return 30 * 60_000;
-  if (isUnlimited(value)) return undefined;
-  return spanOf(value, Number.MIN_VALUE, Infinity, `"functionTimeout" in ${file}`, 'such as "00:30:00", or "-1"');
-}
-
-/** A time span within these limits. The message has its place and an advice. */
-function spanOf(value: unknown, atLeast: number, atMost: number, where: string, advice: string): number {
-  const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
-  if (parsed !== undefined && parsed >= atLeast && parsed <= atMost) return parsed;
-  throw new AppLoadError(`${where} is ${JSON.stringify(value)}. Write it as hh:mm:ss, ${advice}.`);
-}
-
 /**
  * Reads `host.json`.
  * @param cores - number of processor cores: the default number of concurrent activities is 10 for each.
@@ -157,45 +152,37 @@ export function readHostJson(app: string, cores: number): HostSettings {
       `"extensions.durableTask.maxConcurrentActivityFunctions" in ${file} is ${JSON.stringify(limit)}: it must be a whole number from 1.`,
     );
   }
-  const provider = member(durable, 'storageProvider');
   const prefix = member(json, 'extensions', 'http', 'routePrefix');
+  const time = (names: string, preset: number, atLeast: number, atMost: number, advice: string): number => {
+    const value = member(json, ...names.split('.'));
+    if (value === undefined) return preset;
+    const ms = typeof value === 'string' ? parseTimeSpan(value) : undefined;
+    if (ms !== undefined && ms >= atLeast && ms <= atMost) return ms;
+    throw new AppLoadError(`"${names}" in ${file} is ${JSON.stringify(value)}. Write it as hh:mm:ss, ${advice}.`);
+  };
+  // The real host does not start with others: they are the least and the most of a lease.
+  const lockTime = (name: string): number =>
+    time(`singleton.${name}`, 60_000, 15_000, 60_000, 'from "00:00:15" to "00:01:00"');
+  const visibility = (name: string, least: string, leastMs: number): number => {
+    const names = `extensions.durableTask.storageProvider.${name}QueueVisibilityTimeout`;
+    return time(names, 300_000, leastMs, 3_600_000, `from "${least}" to "01:00:00"`);
+  };
   return {
-    functionTimeoutMs: functionTimeout(json['functionTimeout'], file),
+    // The default of Core Tools and Flex Consumption.
+    functionTimeoutMs: isUnlimited(json['functionTimeout'])
+      ? undefined
+      : time('functionTimeout', 30 * 60_000, Number.MIN_VALUE, Infinity, 'such as "00:30:00", or "-1"'),
     routePrefix: (typeof prefix === 'string' ? prefix : 'api').replace(/^\/+|\/+$/g, ''),
     hubName:
       typeof hub === 'string' ? resolveSettings(hub, `"extensions.durableTask.hubName" of ${file}`) : 'TestHubName',
     maxConcurrentActivities: limit,
     timerLock: {
-      periodMs: lockTime(json, 'listenerLockPeriod', file),
-      recoveryMs: lockTime(json, 'listenerLockRecoveryPollingInterval', file),
+      periodMs: lockTime('listenerLockPeriod'),
+      recoveryMs: lockTime('listenerLockRecoveryPollingInterval'),
     },
     visibility: {
-      workItemMs: visibility(provider, 'workItemQueueVisibilityTimeout', 1, file),
-      controlMs: visibility(provider, 'controlQueueVisibilityTimeout', CONTROL_AT_LEAST_MS, file),
+      workItemMs: visibility('workItem', '00:00:01', 1),
+      controlMs: visibility('control', '00:01:00', 60_000),
     },
   };
-}
-
-/** The defaults of the real host, and the least and the most of a lease. */
-const DEFAULT_LOCK_MS = 60_000;
-const LOCK_AT_LEAST_MS = 15_000;
-
-function lockTime(json: unknown, name: string, file: string): number {
-  const value = member(json, 'singleton', name);
-  if (value === undefined) return DEFAULT_LOCK_MS;
-  const advice = 'from "00:00:15" to "00:01:00"';
-  return spanOf(value, LOCK_AT_LEAST_MS, DEFAULT_LOCK_MS, `"singleton.${name}" in ${file}`, advice);
-}
-
-/** With less than a minute, or more than an hour, the real host does not start. */
-const CONTROL_AT_LEAST_MS = 60_000;
-const VISIBILITY_AT_MOST_MS = 3_600_000;
-const DEFAULT_VISIBILITY_MS = 300_000;
-
-function visibility(provider: unknown, name: string, atLeast: number, file: string): number {
-  const value = member(provider, name);
-  if (value === undefined) return DEFAULT_VISIBILITY_MS;
-  const where = `"extensions.durableTask.storageProvider.${name}" in ${file}`;
-  const advice = `from "${atLeast < 1000 ? '00:00:01' : '00:01:00'}" to "01:00:00"`;
-  return spanOf(value, atLeast, VISIBILITY_AT_MOST_MS, where, advice);
 }

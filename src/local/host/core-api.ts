@@ -2,11 +2,9 @@ import { given } from '../../core/given';
 import Module from 'node:module';
 import type { FunctionCallback, FunctionMetadata, LogLevel, ProgrammingModel } from './rpc';
 
-/** A line of the log, from the app or from the host itself. */
 export interface LogLine {
   readonly level: LogLevel;
   readonly message: string;
-  /** The function that wrote it. */
   readonly functionName?: string;
 }
 

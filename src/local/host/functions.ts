@@ -1,6 +1,7 @@
 import { CronExpressionParser } from 'cron-parser';
 import { ScheduleError } from '../../core/schedule/schedule-error';
-import { ncrontabFields, timeSpan } from '../../import/ncrontab-fields';
+import { parseTimeSpan } from '../../core/duration';
+import { ncrontabFields } from '../../import/cron-field';
 import { AppLoadError, resolveSettings } from './app-folder';
 import type { RegisteredFunction } from './core-api';
 import { type Route, compileRoute } from './routes';
@@ -9,9 +10,7 @@ import type { Binding } from './rpc';
 interface Common {
   readonly name: string;
   readonly registered: RegisteredFunction;
-  /** Name of the trigger's binding. */
   readonly trigger: string;
-  /** Names of the durable client inputs. */
   readonly clientInputs: readonly string[];
 }
 
@@ -29,12 +28,9 @@ export interface HttpFunction extends Common {
   readonly methods: readonly string[];
 }
 
-export type OrchestrationFunction = Common & { readonly kind: 'orchestration' };
-export type ActivityFunction = Common & { readonly kind: 'activity' };
-export type EntityFunction = Common & { readonly kind: 'entity' };
-
 /** A function of an app, of one of the kinds that the embedded host runs. */
-export type HostedFunction = TimerFunction | HttpFunction | OrchestrationFunction | ActivityFunction | EntityFunction;
+export type HostedFunction =
+  TimerFunction | HttpFunction | (Common & { readonly kind: 'orchestration' | 'activity' | 'entity' });
 
 const SUPPORTED =
   'The embedded host runs timerTrigger, httpTrigger, orchestrationTrigger, activityTrigger and entityTrigger, ' +
@@ -165,7 +161,7 @@ export function parseSchedule(schedule: string, functionName: string): NextFire 
         'Use 6 fields: second minute hour day month day-of-week, such as "0 */5 * * * *".',
       { cause },
     );
-  const period = timeSpan(resolved);
+  const period = parseTimeSpan(resolved);
   if (period !== undefined && period > 0) return (after) => after + period;
   try {
     const lists = ncrontabFields(resolved);

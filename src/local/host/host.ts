@@ -1,18 +1,17 @@
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { durableClientInput } from '../durable/client-input';
+import { durableClientInput, serveHub } from '../durable/management';
 import { createHub } from '../durable/hub';
-import { NO_FILES, hubFiles } from '../durable/hub-files';
-import { serveHub } from '../durable/management';
+import { hubFiles } from '../durable/hub-files';
 import { AppLoadError, type AppPackage, readHostJson, readLocalSettings, readPackage } from './app-folder';
 import { type AppRegistry, type LogLine, createRegistry, installCoreApi, runHooks } from './core-api';
 import { type HostedFunction, checkFunctions } from './functions';
 import { type RequestHandler, listen, serveFunctions } from './http-server';
-import { type Invoke, createInvoke } from './invoke';
-import { startTimer } from './timer';
-import { type TimerLock, startLocked } from './timer-lock';
+import { createInvoke } from './invoke';
+import { type TimerLock, startLocked, startTimer } from './timer';
 
 export interface HostOptions {
   /** Absolute path of the app's folder. It becomes the process's working directory, as in the real worker. */
@@ -27,8 +26,8 @@ export interface HostOptions {
   readonly defaults: Readonly<Record<string, string>>;
   /** Whether a function that this host cannot run is an error. Otherwise it is skipped, with a warning. */
   readonly strict: boolean;
-  /** The folder of the task hub's unfinished instances, for the deployment's next host; undefined: none. */
-  readonly hubFolder: string | undefined;
+  /** The folder of the task hub's unfinished instances, for the deployment's next host. */
+  readonly hubFolder: string;
   /** The lock on timers that the instances of one app share; undefined: this is the app's only instance. */
   readonly timerLock?: TimerLock | undefined;
   /** For measurements: how long each activity's message takes to arrive, in ms. Default: 0. */
@@ -122,24 +121,6 @@ async function loadApp(
   return { functions: hosted, streamsTo: capabilities?.['HttpUri'] };
 }
 
-/** Resolves when `work` is done or `ms` have passed. */
-async function atMost(ms: number, work: Promise<unknown>): Promise<'done' | 'late'> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, ms, 'late')));
-  try {
-    return await Promise.race([work.then(() => 'done' as const), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
-
 /**
  * Marks requests as let in by this host, as Azure marks those of a login. The app itself checks where they come from.
  *
@@ -192,26 +173,22 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const { functions, streamsTo } = await loadApp(options, app, registry, settings.routePrefix);
 
   const clientInput = durableClientInput(`http://127.0.0.1:${port}`, settings.hubName);
-  const { invoke, idle } = countInvocations(
-    createInvoke({
-      registry,
-      sink: log,
-      clientInput: () => ({ string: clientInput }),
-      timeoutMs: settings.functionTimeoutMs,
-      onTimeout(message) {
-        log({ level: 'critical', message });
-        options.onTimeout();
-      },
-    }),
-  );
+  const { invoke, idle } = createInvoke({
+    registry,
+    sink: log,
+    clientInput: { string: clientInput },
+    timeoutMs: settings.functionTimeoutMs,
+    onTimeout(message) {
+      log({ level: 'critical', message });
+      options.onTimeout();
+    },
+  });
   const hub = createHub({
-    orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
-    activities: functions.filter((fn) => fn.kind === 'activity'),
-    entities: functions.filter((fn) => fn.kind === 'entity'),
+    functions,
     invoke,
     maxConcurrentActivities: settings.maxConcurrentActivities,
     handOverDelayMs: options.handOverDelayMs,
-    files: options.hubFolder === undefined ? NO_FILES : hubFiles(options.hubFolder),
+    files: hubFiles(options.hubFolder),
     visibility: settings.visibility,
     onError: reportError,
   });
@@ -244,12 +221,12 @@ export async function startHost(options: HostOptions): Promise<Host> {
     async stop(hurry) {
       for (const timer of timers) timer.stop();
       hub.stop();
-      await Promise.race([atMost(IDLE_MS, idle()), aborted(hurry)]);
+      await Promise.race([idle(), sleep(IDLE_MS, undefined, { signal: hurry }).catch(() => undefined)]);
       for (const timer of timers) timer.release();
       const shared = { hookData: registry.appLevelHookData, appHookData: registry.appHookData };
       try {
-        const ended = await atMost(TERMINATE_MS, runHooks(registry, 'appTerminate', shared));
-        if (ended === 'late')
+        const ended = runHooks(registry, 'appTerminate', shared).then(() => true);
+        if (!(await Promise.race([ended, sleep(TERMINATE_MS, false)])))
           log({ level: 'warning', message: `An appTerminate hook took more than ${TERMINATE_MS / 1000} s.` });
       } catch (error) {
         log({ level: 'error', message: `An appTerminate hook failed: ${explain(error)}` });
@@ -257,29 +234,5 @@ export async function startHost(options: HostOptions): Promise<Host> {
       server.close();
       server.closeAllConnections();
     },
-  };
-}
-
-interface Invocations {
-  readonly invoke: Invoke;
-  /** Resolves once none is running. */
-  idle(): Promise<void>;
-}
-
-function countInvocations(invoke: Invoke): Invocations {
-  let underWay = 0;
-  const waiting: (() => void)[] = [];
-  return {
-    async invoke(fn, input) {
-      underWay += 1;
-      try {
-        return await invoke(fn, input);
-      } finally {
-        underWay -= 1;
-        const isIdle = underWay === 0 ? waiting.splice(0) : [];
-        for (const resolve of isIdle) resolve();
-      }
-    },
-    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
 }

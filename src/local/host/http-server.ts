@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -62,16 +63,19 @@ export async function listen(
   onError: (error: unknown) => void,
 ): Promise<{ readonly server: http.Server; readonly port: number }> {
   const server = http.createServer((request, response) => void answer(request, response, handlers, onError));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const inUse = error.code === 'EADDRINUSE' || error.code === 'EACCES';
-      if (!inUse) return reject(error);
-      const message = `Port ${port} is in use. Stop what listens there, or choose another with --port (0: any free one).`;
-      reject(new PortInUseError(message, { cause: error }));
-    });
-    server.listen(port, '127.0.0.1', resolve);
-  });
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+  } catch (cause) {
+    if (!isPortTaken(cause)) throw cause;
+    const message = `Port ${port} is in use. Stop what listens there, or choose another with --port (0: any free one).`;
+    throw new PortInUseError(message, { cause });
+  }
   return { server, port: (server.address() as AddressInfo).port };
+}
+
+export function isPortTaken(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'EADDRINUSE' || code === 'EACCES';
 }
 
 async function answer(
@@ -110,9 +114,7 @@ export function serveFunctions(
   functions: readonly HttpFunction[],
   { invoke, streamsTo, onError }: ServeOptions,
 ): RequestHandler {
-  const ordered = functions.toSorted((a, b) =>
-    a.route.rank < b.route.rank ? -1 : a.route.rank > b.route.rank ? 1 : 0,
-  );
+  const ordered = functions.toSorted((a, b) => a.route.rank.localeCompare(b.route.rank));
   return async (request, response, url) => {
     const method = request.method ?? 'GET';
     for (const fn of ordered) {
@@ -144,18 +146,13 @@ async function toHttpData(
   method: string,
   params: Readonly<Record<string, string>>,
 ): Promise<HttpData> {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  const body = await readBody(request);
-  return {
-    method,
-    url: url.href,
-    headers,
-    params,
-    ...(body.length === 0 ? {} : { body: { bytes: body } }),
-  };
+  const bytes = await readBody(request);
+  const body = bytes.length === 0 ? {} : { body: { bytes } };
+  return { method, url: url.href, headers: headersOf(request), params, ...body };
+}
+
+function headersOf({ headers }: http.IncomingMessage): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
 function sendHttpData(response: http.ServerResponse, data: HttpData, method: string): void {
@@ -224,9 +221,8 @@ async function passOn(
     });
   });
   request.pipe(proxied);
-  const shown = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   const triggerMetadata = {
-    Headers: { json: JSON.stringify(shown) },
+    Headers: { json: JSON.stringify(headersOf(request)) },
     ...Object.fromEntries(Object.entries(params).map(([name, string]) => [name, { string }])),
   };
   await invoke(fn, { trigger: { http: {} }, triggerMetadata, invocationId });

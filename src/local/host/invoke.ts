@@ -11,14 +11,15 @@ interface InvocationInput {
   readonly invocationId?: string;
 }
 
+type Identified = InvocationInput & { readonly invocationId: string };
+
 /** Calls a function of the app as the real worker does. Rejects with the error of the function or of a hook. */
 export type Invoke = (fn: HostedFunction, input: InvocationInput) => Promise<InvocationResponse>;
 
 export interface InvokeOptions {
   readonly registry: AppRegistry;
   readonly sink: (line: LogLine) => void;
-  /** The content of a durable client input. */
-  readonly clientInput: () => TypedData;
+  readonly clientInput: TypedData;
   readonly timeoutMs: number | undefined;
   /** Called when an invocation has lasted longer than `functionTimeout`: the host must end. */
   readonly onTimeout: (message: string) => void;
@@ -29,33 +30,52 @@ function timeSpan(ms: number): string {
   return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}`;
 }
 
-export function createInvoke(options: InvokeOptions): Invoke {
-  return async (fn, input) => {
-    const { invocationId = randomUUID() } = input;
-    const { timeoutMs } = options;
-    const cancel =
-      timeoutMs === undefined
-        ? undefined
-        : systemClock.after(timeoutMs, () => {
-            options.onTimeout(
-              `Timeout value of ${timeSpan(timeoutMs)} exceeded by function '${fn.name}' (Id: '${invocationId}'). ` +
-                'As on Azure, the process ends with everything that ran in it. Raise "functionTimeout" in host.json.',
-            );
-          });
-    try {
-      return await invokeOnce(options, fn, input, invocationId);
-    } finally {
-      cancel?.();
-    }
+interface Invocations {
+  readonly invoke: Invoke;
+  idle(): Promise<void>;
+}
+
+export function createInvoke(options: InvokeOptions): Invocations {
+  const running = new Set<Promise<unknown>>();
+  return {
+    async invoke(fn, input) {
+      const invocation = invokeWithin(options, fn, { invocationId: randomUUID(), ...input });
+      running.add(invocation);
+      try {
+        return await invocation;
+      } finally {
+        running.delete(invocation);
+      }
+    },
+    async idle() {
+      while (running.size > 0) await Promise.allSettled(running);
+    },
   };
 }
 
-/** The steps of one invocation: arguments, hooks before it, the function, hooks after it, response. */
+async function invokeWithin(
+  options: InvokeOptions,
+  fn: HostedFunction,
+  input: Identified,
+): Promise<InvocationResponse> {
+  const { timeoutMs = Infinity, onTimeout } = options;
+  const cancel = systemClock.after(timeoutMs, () => {
+    onTimeout(
+      `Timeout value of ${timeSpan(timeoutMs)} exceeded by function '${fn.name}' (Id: '${input.invocationId}'). ` +
+        'As on Azure, the process ends with everything that ran in it. Raise "functionTimeout" in host.json.',
+    );
+  });
+  try {
+    return await invokeOnce(options, fn, input);
+  } finally {
+    cancel();
+  }
+}
+
 async function invokeOnce(
   { registry, sink, clientInput }: InvokeOptions,
   fn: HostedFunction,
-  input: InvocationInput,
-  invocationId: string,
+  { invocationId, ...input }: Identified,
 ): Promise<InvocationResponse> {
   const { metadata, callback } = fn.registered;
   const core: CoreInvocationContext = {
@@ -67,7 +87,7 @@ async function invokeOnce(
       functionId: metadata.functionId ?? fn.name,
       inputData: [
         { name: fn.trigger, data: input.trigger },
-        ...fn.clientInputs.map((name) => ({ name, data: clientInput() })),
+        ...fn.clientInputs.map((name) => ({ name, data: clientInput })),
       ],
       triggerMetadata: input.triggerMetadata ?? {},
     },

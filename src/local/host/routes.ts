@@ -1,6 +1,5 @@
 import { AppLoadError } from './app-folder';
 
-/** A compiled route template. */
 export interface Route {
   readonly template: string;
   /** Orders routes that match the same path: the smaller rank is more specific. */

@@ -1,17 +1,13 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, readdirSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Exit } from '../cluster/child';
-import { ClusterError } from '../cluster/cluster-error';
-import type { Guard } from '../cluster/guard';
+import { ClusterError, type Exit, type Guard } from '../cluster/child';
 
-const START_MS = 30_000;
+const START_MS = 60_000;
 const POLL_MS = 20;
-const READY_MS = 60_000;
-const READY_POLL_MS = 50;
 const ANSWER_MS = 2_000;
 /** Where Debian puts the programs of PostgreSQL, the newest last. */
 const POSTGRES = '/usr/lib/postgresql';
@@ -22,11 +18,6 @@ export function findProgram(name: string): string | undefined {
   // Debian puts servers where no user's PATH has them. A PATH without its other programs is to find none of them.
   const folders = given.includes('/usr/bin') ? [...given, '/usr/sbin', ...postgresFolders()] : given;
   return folders.map((folder) => path.join(folder, name)).find(isExecutable);
-}
-
-/** @param how to install it */
-export function notInstalled(title: string, how: string, instead: string): ClusterError {
-  return new ClusterError(`${title} is not installed here. Install it, ${how}, or pass --storage ${instead}.`);
 }
 
 function postgresFolders(): string[] {
@@ -48,28 +39,19 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** The first line of what a program says of its version. */
-export function versionOf(program: string): string {
-  return execFileSync(program, ['--version'], { encoding: 'utf8' }).split('\n')[0] ?? '';
-}
-
 const given = new Set<number>();
 
 /** A port of loopback that was free a moment ago. A server that needs several gets no port twice. */
 export async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
+  await once(server.close(), 'close');
   if (given.has(port)) return freePort();
   given.add(port);
   return port;
 }
 
-/** Whether something accepts connections there. */
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect(port, '127.0.0.1');
@@ -90,49 +72,23 @@ export interface StorageServer extends Server {
   /** As in `CRONLEASE_STORAGE`, without a password: only this machine can connect. */
   readonly url: string;
   readonly port: number;
-  /** Ends the server as {@link Server.stop} does, and removes its files unless a folder was named for them. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export interface StorageServerOptions {
   /** Folder in which the data are kept; undefined: a temporary one. */
   readonly data?: string | undefined;
-  /** Undefined: any free one. */
   readonly port?: number | undefined;
   readonly guard?: Guard | undefined;
-}
-
-/**
- * Starts a server in the folder of its data, or in a temporary one, which is removed with it.
- *
- * @param name of the temporary folder
- */
-export async function startInFolder(
-  name: string,
-  { data, port, guard }: StorageServerOptions,
-  start: (folder: string, port: number) => Promise<{ readonly url: string; readonly server: Server }>,
-): Promise<StorageServer> {
-  const folder = data ?? mkdtempSync(path.join(tmpdir(), `cronlease-${name}-`));
-  if (data === undefined) guard?.remove(folder);
-  const remove = (): void => {
-    if (data === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-  };
-  try {
-    const at = port ?? (await freePort());
-    const { url, server } = await start(folder, at);
-    return {
-      ...server,
-      url,
-      port: at,
-      async stop(signal) {
-        await server.stop(signal);
-        remove();
-      },
-    };
-  } catch (error) {
-    remove();
-    throw error;
-  }
+  /**
+   * Further settings, each a name and its values, such as `['appendfsync', 'everysec']`. Those of Consul are options of
+   * its agent.
+   */
+  readonly settings?: readonly (readonly string[])[];
+  /** Whether to resolve only once it serves clients, which the first members of a cluster cannot. Default: true. */
+  readonly untilReady?: boolean;
+  /** The number of a server in its ensemble of ZooKeeper. */
+  readonly id?: number;
 }
 
 interface ServerOptions {
@@ -142,21 +98,22 @@ interface ServerOptions {
   readonly guard?: Guard | undefined;
   readonly program: string;
   readonly args: readonly string[];
-  /** It has started once it accepts connections there. */
   readonly port: number;
+  /** Whether it serves its clients, once it accepts connections. Default: it does. */
+  readonly isReady?: ((port: number) => boolean | Promise<boolean>) | undefined;
   /** The user that it runs as; undefined: this process's own. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   /** The signal that ends it at once. */
-  readonly end?: NodeJS.Signals;
+  readonly end?: NodeJS.Signals | undefined;
 }
 
 /**
- * Starts a server. Resolves once it accepts connections.
+ * Starts a server. Resolves once it accepts connections, and is ready.
  *
- * @throws {@link ClusterError}
+ * @throws {@link ClusterError} once it has ended, or after a minute, when it is killed
  */
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const { program, args, port, user = {}, end = 'SIGKILL', folder, guard } = options;
+  const { program, args, port, isReady = () => true, user = {}, end = 'SIGKILL', folder, guard } = options;
   // A terminal's Ctrl+C goes to its whole process group, and a server ends last.
   const child = spawn(program, args, { ...user, cwd: folder, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';
@@ -168,25 +125,25 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   });
   const pid = child.pid ?? 0;
   guard?.watch({ pid, exited });
+  const stop = async (signal = end): Promise<void> => {
+    child.kill(signal);
+    await exited;
+  };
   const deadline = performance.now() + START_MS;
-  while (!(await accepts(port))) {
+  let listens = false;
+  const hasStarted = async (): Promise<boolean> => (listens ||= await accepts(port)) && isReady(port);
+  while (!(await hasStarted())) {
     if (ended !== undefined) throw new ClusterError(`${program} ended during its start.\n${errors}`);
     if (performance.now() > deadline) {
-      child.kill('SIGKILL');
+      await stop();
+      const lack = listens ? 'become ready' : 'listen';
       throw new ClusterError(
-        `${program} does not listen on port ${String(port)} after ${START_MS / 1000} s.\n${errors}`,
+        `${program} does not ${lack} on port ${String(port)} after ${START_MS / 1000} s.\n${errors}`,
       );
     }
     await pause(POLL_MS);
   }
-  return {
-    pid,
-    exited,
-    async stop(signal = end) {
-      child.kill(signal);
-      await exited;
-    },
-  };
+  return { pid, exited, stop };
 }
 
 /** Whether a server answers this path on loopback with one of these statuses. */
@@ -200,28 +157,5 @@ export async function answers(port: number, path: string, ...statuses: readonly 
   } catch {
     // It does not answer yet.
     return false;
-  }
-}
-
-/**
- * Waits until a server that accepts connections also serves its clients.
- *
- * @param name for messages
- * @throws {@link ClusterError} once it has ended, or after a minute, when it is stopped
- */
-export async function waitUntilReady(
-  { exited, stop }: Server,
-  name: string,
-  isReady: () => boolean | Promise<boolean>,
-): Promise<void> {
-  let ended = false;
-  void exited.then(() => (ended = true));
-  const deadline = performance.now() + READY_MS;
-  while (!(await isReady())) {
-    if (ended || performance.now() > deadline) {
-      await stop();
-      throw new ClusterError(`${name} ${ended ? 'ended during its start' : 'does not become ready'}.`);
-    }
-    await pause(READY_POLL_MS);
   }
 }

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { ACTIONS } from '../../core/audit';
 import { CHANNELS } from '../../core/origin';
+import { PRESENCE_STATES, SHORTAGES } from '../../core/presence-state';
 import { ENVIRONMENT_COLORS } from '../environment';
-import { ROLES } from '../roles';
-import { Instant, instant, list, object } from './common';
+import { ROLES } from '../rights';
+import { body, change, Instant, instant, list, Milliseconds, note, object, whole } from './common';
 
 export const Me = object('Me', 'The caller.', {
   actor: z.string(),
@@ -43,13 +44,9 @@ export const Poked = object('Poked', 'What a poke saw and did.', {
 export const Health = object('Health', 'The health of an instance.', { status: z.enum(['healthy', 'unhealthy']) });
 
 export const AuditQuery = z.strictObject({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(200)
-    .optional()
-    .describe('Default: 50. Of some changes, a page ends with the listing of 200 that reaches it, and may have more.'),
+  limit: whole(1, 200).describe(
+    'Default: 50. Of some changes, a page ends with the listing of 200 that reaches it, and may have more.',
+  ),
   q: z
     .string()
     .max(200)
@@ -106,4 +103,55 @@ export const Problem = object('Problem', 'An error, as RFC 9457 describes it.', 
   detail: z.string().describe('What went wrong, for people.'),
   ...Issue.pick({ place: true, value: true, remedy: true }).shape,
   errors: list(Issue).optional().describe('Every error of the request, if it has several.'),
+});
+
+const Cordon = z.object({ by: z.string(), note: z.string(), since: Instant });
+
+export const Deployment = object('Deployment', 'A deployment that has ticked in the last week.', {
+  name: z.string(),
+  state: z
+    .enum(PRESENCE_STATES)
+    .describe('`live`; `late`: it has missed three ticks; `silent`: it has not reported a tick for two minutes.'),
+  tickedAt: Instant.describe('The last tick that it reported.'),
+  version: z.string(),
+  revision: z.int().describe('The revision of its jobs file.'),
+  skewMs: Milliseconds.describe("How far its clock is ahead of the storage service's: 0 below 2 s."),
+  hubProven: z.boolean().describe('Whether its task hub has shown that it runs orchestrations.'),
+  shortOf: z
+    .enum(SHORTAGES)
+    .nullable()
+    .describe('What its process lacks, so that most runs start late: CPU time, or the answers of storage.'),
+  cordon: Cordon.nullable().describe('Why it claims nothing new.'),
+});
+
+export type DeploymentStatus = z.output<typeof Deployment>;
+
+export const Maintenance = object('Maintenance', 'Planned work during which jobs are paused.', {
+  by: z.string(),
+  note: z.string(),
+  since: Instant,
+  until: Instant.nullable(),
+  jobs: z.string().describe('Which jobs it paused, in words.'),
+});
+
+export const Deployments = object('Deployments', 'All deployments.', {
+  now: Instant,
+  deployments: list(Deployment),
+  problems: list(z.string()),
+});
+
+export const Cordoned = object('Cordoned', 'A deployment that was cordoned, or whose cordon was lifted.', {
+  deployment: z.string(),
+  cordon: Cordon,
+  ...change,
+});
+export type Cordoned = z.output<typeof Cordoned>;
+
+export const RepairedLayout = object('RepairedLayout', 'The accounts whose layout was replaced.', {
+  repaired: list(z.string()).describe('Empty: every layout can be read.'),
+  ...change,
+});
+
+export const CordonBody = body('CordonBody', 'The reason of a cordon.', {
+  note: note.describe('The reason, for others to read.'),
 });

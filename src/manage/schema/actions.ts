@@ -1,6 +1,23 @@
 import * as z from 'zod';
-import { change, Instant, jobName, Json, list, named, object, note, until, why } from './common';
-import { Acknowledgement, Pause } from './jobs';
+import { BACKFILL_AT_MOST } from '../../core/backfill';
+import {
+  body,
+  change,
+  dateTime,
+  instant,
+  Instant,
+  jobName,
+  Json,
+  list,
+  named,
+  note,
+  object,
+  tag,
+  until,
+  whole,
+  why,
+} from './common';
+import { Acknowledgement, BackfillStatus, Pause } from './jobs';
 
 export const Requested = object('Requested', 'A requested run.', {
   job: z.string(),
@@ -27,7 +44,7 @@ export const Cancelled = object('Cancelled', 'A run whose cancel was requested.'
 });
 export type Cancelled = z.output<typeof Cancelled>;
 
-export const Paused = named('Paused', 'A job that was paused.', z.object({ job: z.string(), pause: Pause, ...change }));
+export const Paused = object('Paused', 'A job that was paused.', { job: z.string(), pause: Pause, ...change });
 export type Paused = z.output<typeof Paused>;
 
 export const Resumed = object('Resumed', 'A job that was resumed.', { job: z.string(), pause: Pause, ...change });
@@ -40,40 +57,34 @@ export const PausedMany = object('PausedMany', 'What became of several jobs.', {
 });
 export type PausedMany = z.output<typeof PausedMany>;
 
-export const Acknowledged = named(
+export const Acknowledged = object(
   'Acknowledged',
   'A job whose incident was acknowledged, or whose acknowledgement was removed.',
-  z.object({ job: z.string(), acknowledgement: Acknowledgement, ...change }),
+  { job: z.string(), acknowledgement: Acknowledgement, ...change },
 );
 
-export const PauseBody = named(
-  'PauseBody',
-  'The reason of a pause.',
-  z.strictObject({ note: note.describe('The reason, for others to read.'), until }),
-);
+export const PauseBody = body('PauseBody', 'The reason of a pause.', {
+  note: note.describe('The reason, for others to read.'),
+  until,
+});
 
-export const AcknowledgeBody = named(
-  'AcknowledgeBody',
-  'An acknowledgement.',
-  z.strictObject({
-    note: note.optional().describe('What you do about it, for others to read.'),
-    until: until.describe('When it ends by itself. Default: with the next success.'),
-  }),
-);
+export const AcknowledgeBody = body('AcknowledgeBody', 'An acknowledgement.', {
+  note: note.optional().describe('What you do about it, for others to read.'),
+  until: until.describe('When it ends by itself. Default: with the next success.'),
+});
 
 const input = Json.optional().describe("In the place of the job's own input: JSON of at most 32 KB.");
 
-export const RunBody = named('RunBody', 'A run to request.', z.strictObject({ input, note: why }));
+export const RunBody = body('RunBody', 'A run to request.', { input, note: why });
 
-export const RerunBody = named(
-  'RerunBody',
-  'A run to repeat. Without an input it gets the one that it had.',
-  z.strictObject({ input, note: why }),
-);
+export const RerunBody = body('RerunBody', 'A run to repeat. Without an input it gets the one that it had.', {
+  input,
+  note: why,
+});
 
 const choice = {
   jobs: z.array(jobName).min(1).max(1_000).optional().describe('The names of the jobs.'),
-  tag: z.string().min(1).max(100).optional().describe('Jobs with this tag.'),
+  tag: tag.optional().describe('Jobs with this tag.'),
   pattern: z
     .string()
     .regex(/^[a-z0-9*-]{1,63}$/)
@@ -114,4 +125,54 @@ export const ResumeManyBody = named(
     .refine(chooses, ONE_CHOICE),
 );
 
-export const NoteBody = named('NoteBody', 'The note of a change.', z.strictObject({ note: why }));
+export const NoteBody = body('NoteBody', 'The note of a change.', { note: why });
+
+export const BackfillQuery = z.strictObject({
+  from: instant.describe('The oldest due time, or an instant before it.'),
+  to: instant.optional().describe('The newest due time, or an instant after it. Default: now.'),
+  order: BackfillStatus.shape.order.optional().describe('The due times that run first. Default: `oldest`.'),
+  limit: whole(1, BACKFILL_AT_MOST).describe('How many run at most: the first ones in the order.'),
+  includeSucceeded: z.enum(['true']).optional().describe('Those that have succeeded run too.'),
+});
+
+export const BackfillBody = body('BackfillBody', 'Past due times to run again.', {
+  from: dateTime.describe('The oldest due time, or an instant before it.'),
+  to: dateTime.optional().describe('The newest due time, or an instant after it. Default: now.'),
+  order: BackfillStatus.shape.order.optional(),
+  limit: z.int().min(1).max(BACKFILL_AT_MOST).optional().describe('How many run at most.'),
+  includeSucceeded: z.boolean().optional().describe('Whether those that have succeeded run too.'),
+  note: why,
+});
+
+export const PLANNED_DUE_TIMES = 1_000;
+
+export const BackfillPlan = object('BackfillPlan', 'What a back-fill would do: nothing is changed.', {
+  job: z.string(),
+  running: z.int().describe('How many due times would run.'),
+  skipped: z.int().describe('How many have succeeded, and would not run.'),
+  dueTimes: list(
+    z.object({
+      scheduledFor: Instant,
+      outcome: z.string().nullable().describe('Null: it has no record.'),
+      runs: z.boolean(),
+    }),
+  ).describe('The first 1,000, in the order of the runs.'),
+  complete: z.boolean().describe('Whether `dueTimes` has all of them.'),
+});
+
+export const StartedBackfill = object('StartedBackfill', 'A back-fill that was started.', {
+  job: z.string(),
+  id: z.string(),
+  from: Instant,
+  through: Instant,
+  running: z.int(),
+  skipped: z.int(),
+  paused: z.boolean().describe('Whether it waits, because the job is paused or disabled.'),
+  ...change,
+});
+
+export const StoppedBackfill = object(
+  'StoppedBackfill',
+  'A back-fill that was stopped. Its run in progress continues.',
+  { job: z.string(), id: z.string(), stopped: Instant, ...change },
+);

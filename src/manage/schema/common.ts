@@ -16,7 +16,16 @@ export function object<Shape extends z.core.$ZodLooseShape>(id: string, descript
   return named(id, description, z.object(shape));
 }
 
-/** A list in an answer. */
+/** As {@link named}, what a request sends. */
+export function body<Shape extends z.core.$ZodLooseShape>(id: string, description: string, shape: Shape) {
+  return named(id, description, z.strictObject(shape));
+}
+
+/** A number in a query, if it is given. */
+export function whole(least: number, most: number) {
+  return z.coerce.number().int().min(least).max(most).optional();
+}
+
 export function list<Schema extends z.ZodType>(schema: Schema) {
   return z.array(schema).readonly();
 }
@@ -28,13 +37,17 @@ const RUN_ID_PATTERN = /^[a-z0-9-]{1,63}-\d{8}T\d{6}(?:\.\d{3})?Z(?:-m-[0-9a-z]{
 /** Record keys count down from this instant, in the year 2286. */
 const LATEST = 1e13;
 
-/** An instant in a request: RFC 3339 with Z or an offset. */
-export const instant = z.iso
-  .datetime({ offset: true })
+/** An instant in a body: RFC 3339 with Z or an offset. */
+export const dateTime = z.iso.datetime({ offset: true });
+
+/** An instant in a query. */
+export const instant = dateTime
   .transform((text): EpochMs => Date.parse(text))
   .refine((at) => at >= 0 && at < LATEST, { message: 'is not between 1970 and 2286' });
 
 export const jobName = z.string().regex(JOB_PATTERN).describe('The name of a job.');
+
+export const tag = z.string().min(1).max(100);
 
 export const oneDeployment = z.strictObject({
   deployment: z
@@ -71,10 +84,7 @@ export const change = {
 /** A note in a request: it becomes metadata. */
 export const note = z.string().trim().min(1).max(200);
 
-export const until = z.iso
-  .datetime({ offset: true })
-  .optional()
-  .describe('When the pause ends by itself. Default: when a person ends it.');
+export const until = dateTime.optional().describe('When the pause ends by itself. Default: when a person ends it.');
 
 export const why = note.optional().describe('Why: shown with the run, and recorded.');
 

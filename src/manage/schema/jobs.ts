@@ -1,9 +1,9 @@
 import * as z from 'zod';
+import { BACKFILL_STATES } from '../../core/backfill';
 import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { JOB_STATES } from '../../core/shown-state';
-import { BackfillStatus } from './backfill';
-import { Instant, list, Milliseconds, named, object, Reason, Trigger, instant, jobName } from './common';
-import { Deployment, Maintenance } from './deployments';
+import { Instant, instant, jobName, list, Milliseconds, named, object, Reason, tag, Trigger, whole } from './common';
+import { Deployment, Maintenance } from './about';
 
 export const JobState = named(
   'JobState',
@@ -53,22 +53,22 @@ const ListedGap = object('ListedGap', 'Due times that did not run.', {
   count: z.int(),
 });
 
-export const Acknowledgement = named(
+export const Acknowledgement = object(
   'Acknowledgement',
   'The note of a person who looks after an incident. It ends with the next success, or at `until`.',
-  z.object({
+  {
     by: z.string().describe('The person who acknowledged it.'),
     note: z.string().describe('What the person wrote. May be empty.'),
     at: Instant,
     until: Instant.nullable().describe('When it ends by itself. Null: with the next success.'),
-  }),
+  },
 );
 export type Acknowledgement = z.output<typeof Acknowledgement>;
 
-const Incident = named(
+const Incident = object(
   'Incident',
   'The failures of a job until its next success. Cancelled runs, and due times that did not run, neither begin nor end it.',
-  z.object({
+  {
     since: Instant.describe(
       'The due time of its first failed run that is known; if no run has failed, when the job became overdue.',
     ),
@@ -80,7 +80,7 @@ const Incident = named(
     lastRunId: z.string().nullable().describe('The last failed run.'),
     lastReason: Reason.nullable().describe('The reason of the last one. Null: its record has it.'),
     acknowledgement: Acknowledgement.nullable().describe('The acknowledgement that is in force.'),
-  }),
+  },
 );
 
 const job = {
@@ -110,7 +110,6 @@ const job = {
 
 export const Job = named('Job', 'A job, as a list shows it.', z.object(job));
 
-/** A job as lists show it. */
 export type JobStatus = z.output<typeof Job>;
 
 export const Jobs = object('Jobs', 'One state of everything.', {
@@ -123,6 +122,32 @@ export const Jobs = object('Jobs', 'One state of everything.', {
 
 /** One state of everything, from two listings. */
 export type Overview = z.output<typeof Jobs>;
+
+export const BackfillStatus = object('BackfillStatus', 'How far a back-fill is.', {
+  id: z.string(),
+  state: z
+    .enum(BACKFILL_STATES)
+    .describe(
+      '`stopping`: its run in progress is not over. `scheduleChanged`: the job has another schedule now, so it has ended.',
+    ),
+  from: Instant.describe('Its oldest due time.'),
+  through: Instant.describe('Its newest due time.'),
+  order: z.enum(['oldest', 'newest']).describe('The due times that run first.'),
+  includeSucceeded: z.boolean(),
+  origin: z.object({ actor: z.string(), channel: z.string(), note: z.string().optional() }),
+  at: Instant.describe('When it was asked for.'),
+  stopped: Instant.nullable().describe('When it was stopped.'),
+  dueTimes: z.int().describe('How many due times it has.'),
+  left: z.int().describe('How many of them it has not come to.'),
+  skipped: z.int().describe('How many of them had succeeded.'),
+  outcomes: z.record(z.string(), z.int()).describe('How many of its runs had each outcome.'),
+  runId: z.string().nullable().describe('Its run in progress.'),
+});
+
+export const OneBackfill = object('OneBackfill', 'The last back-fill of a job.', {
+  job: z.string(),
+  backfill: BackfillStatus.nullable().describe('Null: it has none.'),
+});
 
 const Settings = object('Settings', 'The settings of a job, with every default.', {
   kind: z.enum(['timed', 'always', 'manual']),
@@ -211,11 +236,38 @@ export const Calendar = object('Calendar', 'Outcomes of a job, counted by day.',
   complete: z.boolean().describe('False: there are more records than one answer counts, and older days lack some.'),
 });
 
-/** Selects future due times. */
 export const DueTimesQuery = z.strictObject({
   job: jobName.optional(),
-  tag: z.string().min(1).max(100).describe('Only jobs with this tag.').optional(),
+  tag: tag.optional().describe('Only jobs with this tag.'),
   from: instant.optional().describe('Due times after this instant. Default: now.'),
   until: instant.optional().describe('Due times up to this instant. Default: no limit.'),
-  count: z.coerce.number().int().min(1).max(200).optional().describe('The most for each job. Default: 10.'),
+  count: whole(1, 200).describe('The most for each job. Default: 10.'),
+});
+
+const TimelineJob = object('TimelineJob', 'A job with what it has done and will do around now.', {
+  ...Job.pick({ name: true, state: true, detail: true, tags: true, timeZone: true, lastRun: true }).shape,
+  ...Job.pick({ recent: true, failures: true, incident: true, currentRun: true, nextDueAt: true, pause: true }).shape,
+  offsetMs: z.int().describe('The delay of every due time by `spread`.'),
+  medianMs: z.int().nullable().describe('The middle one of its last durations. Null: none is known.'),
+  planned: list(Instant).describe(
+    'When its next due times start, oldest first: up to 200. None while it is paused or disabled.',
+  ),
+  isComplete: z.boolean().describe('Whether `planned` has all due times of the window.'),
+});
+
+export const Timeline = object('Timeline', 'The jobs that have run, or will run, around now.', {
+  now: Instant.describe("The storage service's time."),
+  jobs: list(TimelineJob).describe('The worst first.'),
+  busy: z.int().describe('How many of the jobs that were asked for have anything in the window.'),
+  empty: z.int().describe('How many of them have nothing in it, and are left out.'),
+});
+
+export type JobsTimeline = Omit<z.output<typeof Timeline>, 'now'>;
+
+export const TimelineQuery = z.strictObject({
+  hours: whole(1, 12).describe('The window reaches this far back and this far ahead. Default: 12.'),
+  tag: tag.optional().describe('Only jobs with this tag.'),
+  q: z.string().max(200).optional().describe('Words, each of which the name, the description or a tag must contain.'),
+  skip: whole(0, 100_000).describe('Jobs to leave out before the first one.'),
+  limit: whole(1, 100).describe('Default: 50.'),
 });

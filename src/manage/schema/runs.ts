@@ -12,25 +12,23 @@ import {
   OUTCOMES,
   Reason,
   RunOutcome,
+  tag,
   Trigger,
+  whole,
 } from './common';
 
-const ErrorOfHandler = named(
-  'ErrorOfHandler',
-  'An error that a handler threw.',
-  z.object({
-    name: z.string(),
-    message: z.string(),
-    code: z.string().optional().describe('Its `code`, such as `ECONNREFUSED`.'),
-    stack: z.string().optional(),
-    get cause() {
-      return ErrorOfHandler.optional();
-    },
-    get errors() {
-      return list(ErrorOfHandler).optional();
-    },
-  }),
-);
+const ErrorOfHandler = object('ErrorOfHandler', 'An error that a handler threw.', {
+  name: z.string(),
+  message: z.string(),
+  code: z.string().optional().describe('Its `code`, such as `ECONNREFUSED`.'),
+  stack: z.string().optional(),
+  get cause() {
+    return ErrorOfHandler.optional();
+  },
+  get errors() {
+    return list(ErrorOfHandler).optional();
+  },
+});
 
 const Progress = z.object({
   note: z.string().optional().describe('What the handler, or the orchestration, is doing.'),
@@ -211,10 +209,9 @@ export const RunLog = object('RunLog', 'A page of the log of a run.', {
   leftOut: z.int().describe('How many logs of items were left out: `item` reads those of one.'),
 });
 
-/** Selects runs of the ledger. */
 export const RunsQuery = z.strictObject({
   job: jobName.optional(),
-  tag: z.string().min(1).max(100).optional().describe('Runs of jobs with this tag.'),
+  tag: tag.optional().describe('Runs of jobs with this tag.'),
   outcome: z.enum(OUTCOMES).optional(),
   failed: z.enum(['true']).optional().describe('Runs that failed, timed out or stalled.'),
   trigger: z.enum(RUN_TRIGGERS).optional().describe('Runs that this started.'),
@@ -223,6 +220,6 @@ export const RunsQuery = z.strictObject({
   note: z.string().min(1).max(200).optional().describe('Runs whose request has this text in its note.'),
   since: instant.optional().describe('Due at this time or later.'),
   until: instant.optional().describe('Due before this time.'),
-  limit: z.coerce.number().int().min(1).max(500).optional().describe('Default: 50.'),
+  limit: whole(1, 500).describe('Default: 50.'),
   cursor: z.string().max(300).optional().describe('The `cursor` of the page before, with the same filter.'),
 });

@@ -13,7 +13,7 @@ import {
 } from '../../core/fleet';
 import { isoOf } from '../../core/iso';
 import type { CallOptions, LeaseStore } from '../../lease/store';
-import type { Cordoned } from '../../manage/schema/deployments';
+import type { Cordoned } from '../../manage/schema/about';
 import { type Acting, operate } from '../audit';
 import { changeRecord } from '../change-record';
 import { deploymentsOf } from '../views/deployments';

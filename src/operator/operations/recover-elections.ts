@@ -1,5 +1,5 @@
 import type { JobName } from '../../core/brand';
-import { MetadataReader } from '../../core/metadata';
+import { decodeFields, wholeIn } from '../../core/metadata';
 import type { ElectionStore, ListedRow } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { type Refusal, orRefusal } from './refusal';
@@ -29,6 +29,8 @@ export async function recoverElections(
   }));
 }
 
+const TOKEN = { token: wholeIn('token') };
+
 async function recoverElection(
   desk: LeaseTaker<ElectionStore>,
   election: JobName,
@@ -36,7 +38,7 @@ async function recoverElection(
   raiseBy: number,
   apply: boolean,
 ): Promise<Omit<Extract<ElectionRecovery, { kind: 'recovered' }>, 'election'>> {
-  const from = new MetadataReader(row.metadata).whole('token');
+  const from = decodeFields(TOKEN, row.metadata).token;
   const to = from + raiseBy;
   if (apply) {
     const holding = await takeLease(desk, election, row, `election "${election}"`);

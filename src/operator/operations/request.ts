@@ -8,7 +8,7 @@ import { type Asked, type Origin, boundedOrigin } from '../../core/origin';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import { type ChangeOptions, changeControl } from '../change-control';
 import { type JobState, currentRun } from '../job-state';
-import { inexactInteger } from '../../core/inexact';
+import { inexactInteger } from '../../core/metadata';
 import { OperatorError } from '../operator-error';
 
 /** How many manual runs of a job may wait. They share the control's metadata with pauses. */

@@ -1,8 +1,7 @@
 import type { JobName, Millis } from '../../core/brand';
 import { FLEET } from '../../core/fleet';
-import { LAYOUT, type Layout, encodeLayout } from '../../core/layout';
+import { type Layout, LAYOUT, encodeLayout, formOf } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
-import { formOf } from '../../core/moved-row';
 import { ForeignRecordError } from '../../core/record';
 import { sleep } from '../../core/clock';
 import { inParallel } from '../../core/in-parallel';

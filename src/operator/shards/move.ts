@@ -3,9 +3,9 @@ import { type Control, decodeControl, pendingManualRuns } from '../../core/contr
 import { inParallel } from '../../core/in-parallel';
 import { recordKey } from '../../core/key';
 import { sameMetadata } from '../../core/metadata';
-import { arrivedRow, arrivingRow, formOf, movedRow } from '../../core/moved-row';
+import { arrivedRow, arrivingRow, formOf, movedRow } from '../../core/layout';
 import { readOwedNotices } from '../../core/owed-notice';
-import { recordedEnd, withRecordedEnd } from '../../core/recorded-end';
+import { recordedEnd, withRecordedEnd } from '../../core/notice';
 import { type Row, encodeRow } from '../../core/row';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
 import type { Metadata } from '../../lease/store';

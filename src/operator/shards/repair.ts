@@ -1,6 +1,5 @@
-import { decodeLayout, encodeLayout, LAYOUT, type Layout, listHash } from '../../core/layout';
+import { type Layout, decodeLayout, encodeLayout, LAYOUT, listHash, formOf } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
-import { formOf } from '../../core/moved-row';
 import type { CallOptions, LeaseStore, ListedControl } from '../../lease/store';
 import { type Acting, operate, type Recorded } from '../audit';
 import { deploymentsOf } from '../views/deployments';

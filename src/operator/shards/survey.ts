@@ -1,7 +1,6 @@
 import type { EpochMs, ETag, JobName } from '../../core/brand';
-import { decodeLayout, isSameAccount, type Layout, listHash, shardOf } from '../../core/layout';
+import { type Layout, decodeLayout, isSameAccount, listHash, shardOf, formOf, movedTo } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
-import { formOf, movedTo } from '../../core/moved-row';
 import type { Listing } from '../../lease/store';
 import { OperatorError } from '../operator-error';
 import type { LeaseTaker } from '../operations/take-lease';

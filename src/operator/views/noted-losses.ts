@@ -1,4 +1,4 @@
-import { lossError, lossNote, readLoss } from '../../core/attempt-loss';
+import { lossError, lossNote, readLoss } from '../../core/past-attempt';
 import type { JobName } from '../../core/brand';
 import { ForeignRecordError } from '../../core/record';
 import type { CallOptions, LogStore } from '../../lease/store';

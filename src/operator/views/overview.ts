@@ -8,7 +8,7 @@ import { type Deployment, deploymentsOf } from './deployments';
 import { statusOf } from './job-status';
 import { layoutTroubles, listJobs } from './list-jobs';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
-import type { DeploymentStatus } from '../../manage/schema/deployments';
+import type { DeploymentStatus } from '../../manage/schema/about';
 import { byText } from '../../core/text';
 
 /**

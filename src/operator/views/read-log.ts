@@ -1,6 +1,5 @@
 import type { JobName } from '../../core/brand';
-import { type LogEntry, type Progress, parseEntries } from '../../core/log-entry';
-import { linesOf } from '../../core/log-buffer';
+import { type LogEntry, type Progress, parseEntries, linesOf } from '../../core/log-entry';
 import { ForeignRecordError, type LedgerRecord } from '../../core/record';
 import { errorTrace, mapTexts, userFrames } from '../../core/recorded-error';
 import { readRecord } from '../../coordinator/ledger';

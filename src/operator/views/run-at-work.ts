@@ -2,8 +2,7 @@ import type { EpochMs, JobName } from '../../core/brand';
 import { given } from '../../core/given';
 import { itemTableAtWork } from '../../core/item-table';
 import { orchestrationIn } from '../../core/orchestration';
-import { allPieces } from '../../lease/all-pieces';
-import type { CallOptions, PieceStore } from '../../lease/store';
+import { allPieces, type CallOptions, type PieceStore } from '../../lease/store';
 import type { ShownRecord } from './list-runs';
 
 /** A plan has 10,000 items at most. */

@@ -1,8 +1,7 @@
 import type { EpochMs, Millis } from '../../core/brand';
 import { type JobSpec, actualTime } from '../../core/job';
 import type { JobEntry } from './list-jobs';
-import type { JobStatus } from '../../manage/schema/jobs';
-import type { JobsTimeline } from '../../manage/schema/timeline';
+import type { JobStatus, JobsTimeline } from '../../manage/schema/jobs';
 import { statusOf } from './job-status';
 import { worstSteadily } from './overview';
 

@@ -24,7 +24,7 @@ export type Ask = <T extends { readonly date?: Date }>(
  * Makes each call once, and translates its error into the port's terms. The caller's signal or the time limit ends a
  * call.
  */
-export function asker(service: Service): Ask {
+export function asker(service: Pick<Service, 'location' | 'clock' | 'callTimeoutMs'>): Ask {
   return ({ what, no, options }, send) => {
     const where = `${what} at ${service.location}`;
     return limited(service, where, options?.signal, async (abortSignal) => {

@@ -8,15 +8,16 @@ import {
   type StoragePipelineOptions,
   StorageSharedKeyCredential,
 } from '@azure/storage-blob';
-import { type Identity, callerIn } from './caller';
 import type { Clock } from '../../core/clock';
 import { given } from '../../core/given';
 import { loadedOnce } from '../../core/loaded-once';
+import { isObject, parsedJson } from '../../core/metadata';
 import type { CallKind, CallOutcome } from '../../core/storage-call';
+import type { Caller } from '../../lease/trial';
 import { callCounter, callMeter } from './count-calls';
 import { fewConnections } from './few-connections';
-import { unreadListings } from './unread-listing';
-import { isLoopback } from '../http/address';
+import { unreadListings } from './listing';
+import { isLoopback, StorageSettingsError } from '../exposure';
 
 /** Settings by name, from an app's environment. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -57,32 +58,6 @@ export const EMULATOR = {
   account: 'devstoreaccount1',
   key: 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==',
 };
-
-type StorageSettingsProblem =
-  | 'StorageNotSet'
-  | 'StorageSetTwice'
-  | 'ConnectionStringInvalid'
-  | 'StorageInsecure'
-  | 'ServiceUriInvalid'
-  | 'CredentialUnknown'
-  | 'ContainerNameInvalid';
-
-/** The settings do not name a usable storage. The message names the setting and never shows a key. */
-export class StorageSettingsError extends Error {
-  override readonly name = 'StorageSettingsError';
-
-  constructor(
-    readonly code: StorageSettingsProblem,
-    message: string,
-  ) {
-    super(message);
-  }
-
-  /** The same, of a connection that has another name. */
-  of(connection: string): StorageSettingsError {
-    return new StorageSettingsError(this.code, this.message.replaceAll(CONNECTION, connection));
-  }
-}
 
 /** The settings of the connection of this name, as if it were the only one. */
 export function settingsOf(settings: Settings, connection: string): Settings {
@@ -349,4 +324,47 @@ function chosenIdentity(settings: Settings): { readonly clientId?: string; reado
   const [clientId, resourceId] = [settings[CLIENT_ID]?.trim(), settings[RESOURCE_ID]?.trim()];
   if (clientId && resourceId) refuse(`Both ${CLIENT_ID} and ${RESOURCE_ID} are set: remove one of them.`);
   return given({ clientId, resourceId });
+}
+
+/** The identity of a token of Entra ID. */
+export interface Identity {
+  readonly kind: 'user' | 'application';
+  /** A name for people: a user's sign-in name, or an application's id. */
+  readonly name: string;
+  readonly objectId: string;
+  readonly tenant: string;
+}
+
+/** The identity as messages show it. */
+export function shownCaller({ kind, name, objectId, tenant }: Identity): Caller {
+  return {
+    name: `the ${kind} ${name}${name === objectId ? '' : ` (object id ${objectId})`}`,
+    realm: `tenant ${tenant}`,
+  };
+}
+
+/**
+ * Reads the identity from a token of Entra ID, for messages only. No decision depends on it.
+ *
+ * @returns undefined if the text is not such a token
+ * @see https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
+ */
+export function callerIn(token: string): Identity | undefined {
+  const [, payload = ''] = token.split('.');
+  // A token is opaque to everyone but its audience, so any format is legal.
+  const claims = parsedJson(Buffer.from(payload, 'base64url').toString('utf8'));
+  if (!isObject(claims)) return undefined;
+  const text = (...names: readonly string[]): string | undefined =>
+    names.map((name) => claims[name]).find((value) => typeof value === 'string' && value !== '') as string | undefined;
+  const objectId = text('oid');
+  const tenant = text('tid');
+  if (objectId === undefined || tenant === undefined) return undefined;
+  const user = text('upn', 'preferred_username', 'unique_name', 'email');
+  const isApplication = claims['idtyp'] === 'app' || user === undefined;
+  return {
+    kind: isApplication ? 'application' : 'user',
+    name: (isApplication ? text('app_displayname', 'appid', 'azp') : user) ?? objectId,
+    objectId,
+    tenant,
+  };
 }

@@ -2,6 +2,7 @@ import type { BlobClient } from '@azure/storage-blob';
 import type { ETag } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
 import { BODY_BYTES } from '../limits';
+import type { TextRange } from '../port';
 import { codeOf, dateOf } from './errors';
 import { quoted } from './layout';
 import type { RowBlob } from './row-container';
@@ -43,7 +44,7 @@ export async function download(blob: Pick<RowBlob, 'download'>, abortSignal: Abo
  */
 export async function downloadPart(
   blob: Pick<BlobClient, 'download'>,
-  { from, limit }: { readonly from: number; readonly limit: number },
+  { from, limit }: TextRange,
   abortSignal: AbortSignal,
 ): Promise<{ readonly text: string; readonly date?: Date }> {
   try {

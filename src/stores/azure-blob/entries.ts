@@ -1,20 +1,18 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs } from '../../core/brand';
-import { checkMetadata } from '../limits';
 import type { Condition, Entries, Head } from '../port';
 import type { Ask } from './ask';
 import { download } from './download';
 import { NO } from './errors';
 import { strayNotes } from './gather';
 import { type Folder, quoted } from './layout';
-import type { ListedBlob } from './listed-blob';
 import type { AskPage } from './listing';
+import type { ListedBlob } from './listing-xml';
 
 /** Entries as whole blobs, each written by one conditional PUT and read by one GET. */
 export function entriesIn(container: ContainerClient, ask: Ask, askPage: AskPage): Entries<Folder> {
   return {
     async put({ keys, id, kind, what, condition, metadata, body = '', options }) {
-      checkMetadata(metadata);
       const blob = container.getBlockBlobClient(keys.nameOf(id));
       const conditions = conditionsOf(condition);
       const answer = await ask({ what, no: refusalsOf(condition), options }, (abortSignal) =>

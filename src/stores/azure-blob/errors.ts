@@ -1,7 +1,6 @@
 import { isRestError, type RestError } from '@azure/storage-blob';
-import { brief } from '../../core/text';
 import { type Denial, StoreDeniedError, StoreUnavailableError } from '../../lease/store';
-import { isTokenRefused, noContainer } from '../client-error';
+import { causeOf, isTokenRefused, noContainer } from '../client-error';
 
 const BLOB_GONE = ['BlobNotFound', 'ResourceNotFound'];
 const CHANGED = ['ConditionNotMet'];
@@ -49,43 +48,27 @@ export function dateOf(error: unknown): number | undefined {
 export function failure(error: unknown, where: string): StoreDeniedError | StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error;
   if (isRestError(error) && error.statusCode !== undefined) return refusal(error, error.statusCode, where);
-  if (isTokenRefused(error)) {
-    const said = `${where}: no token is available: ${firstLine(error.message)}`;
-    return new StoreDeniedError(`${said}. Give the app a managed identity; a person signs in with "az login".`, {
-      cause: causeOf(error),
-      why: 'noToken',
-    });
-  }
   const cause = causeOf(error);
-  return new StoreUnavailableError(`${where}: ${cause.message}. Check whether this machine can reach the service.`, {
-    cause,
-  });
+  if (isTokenRefused(error)) {
+    const said = `${where}: no token is available: ${cause.message}`;
+    const remedy = 'Give the app a managed identity; a person signs in with "az login".';
+    return new StoreDeniedError(`${said}. ${remedy}`, { cause, why: 'noToken' });
+  }
+  const remedy = 'Check whether this machine can reach the service.';
+  return new StoreUnavailableError(`${where}: ${cause.message}. ${remedy}`, { cause });
 }
 
 function refusal(error: RestError, status: number, where: string): StoreDeniedError | StoreUnavailableError {
   const code = codeOf(error);
+  // The service appends lines with request id and time. The SDK appends whole bodies.
+  const cause = causeOf(error);
   const said = `${where}: ${[status, code].filter(Boolean).join(' ')}`;
   if (status === 401 || status === 403) {
-    return new StoreDeniedError(`${said}. ${deniedRemedy(code)}`, {
-      cause: causeOf(error),
-      why: denialOf(status, code),
-    });
+    return new StoreDeniedError(`${said}. ${deniedRemedy(code)}`, { cause, why: denialOf(status, code) });
   }
-  if (code === 'ContainerNotFound') return noContainer(said, causeOf(error));
-  return new StoreUnavailableError(`${said}. ${unavailableRemedy(code) ?? firstLine(error.message)}`, {
-    cause: causeOf(error),
-    retryAfterMs: retryAfter(error),
-  });
-}
-
-/** A form of the error that is safe to log: the beginning of its message, without request and response. */
-function causeOf(error: unknown): Error {
-  const cause = new Error(firstLine(error instanceof Error ? error.message : String(error)));
-  if (error instanceof Error) {
-    cause.name = error.name;
-    delete cause.stack;
-  }
-  return cause;
+  if (code === 'ContainerNotFound') return noContainer(said, cause);
+  const remedy = unavailableRemedy(code) ?? cause.message;
+  return new StoreUnavailableError(`${said}. ${remedy}`, { cause, retryAfterMs: retryAfter(error) });
 }
 
 /** The `Retry-After` header in whole seconds. Storage never uses its other form, a date. */
@@ -130,10 +113,4 @@ function unavailableRemedy(code: string | undefined): string | undefined {
     default:
       return undefined;
   }
-}
-
-/** The service appends lines with request id and time. The SDK appends whole bodies, or an object made of one. */
-function firstLine(message: unknown): string {
-  const text = typeof message === 'string' ? message : JSON.stringify(message);
-  return brief(text.split('\n', 1)[0] ?? '').replace(/\.$/, '');
 }

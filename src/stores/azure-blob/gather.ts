@@ -4,8 +4,8 @@ import { LAYOUT } from '../../core/layout';
 import { hasUnlistableKey } from '../../core/metadata';
 import type { ListedControl, ListedJob, Listing, Strays } from '../../lease/store';
 import { parsePartName, partName, quoted } from './layout';
-import type { ListedBlob } from './listed-blob';
 import { rowOf } from './listing';
+import type { ListedBlob } from './listing-xml';
 
 /** One page of a listing, with its Date. */
 export interface DatedPage {

@@ -1,10 +1,26 @@
 import type { JobName } from '../../core/brand';
 import type { ControlStore, ListedJob, Listing, ListOptions } from '../../lease/store';
-import { type Gatherer, gatherer } from './gather';
-import { partName } from './layout';
+import { type DatedPage, type Gatherer, gatherer } from './gather';
+import { FOLDERS, jobPrefix, parsePartName, partName } from './layout';
 import { type AskPage, RangesRefusedError } from './listing';
-import { listRanges, type RangeRead } from './list-ranges';
-import { ALL_NAMES, type NameRange, type RangeCursor, planRanges, replanned } from './ranges';
+import type { ListedBlob } from './listing-xml';
+
+/** The names from `start` on, which may be no blob's, to the last one before `end`. */
+export interface NameRange {
+  readonly start?: string;
+  readonly end?: string;
+  /**
+   * The most blobs to request on one page: little more than the last listing found, because `end` is not a parameter.
+   */
+  readonly limit?: number;
+}
+
+/** What of a range is still to be read. */
+export interface RangeCursor extends NameRange {
+  readonly marker?: string;
+  /** The job whose control has been shown without its row. */
+  readonly job?: JobName;
+}
 
 /** How pages of listings are requested. */
 export interface Pages {
@@ -97,4 +113,166 @@ function cutJob(
     if (row === undefined && rowName > last && rowName >= start && (end === undefined || rowName < end)) return name;
   }
   return undefined;
+}
+
+/** What was read of a range. */
+interface RangeRead {
+  readonly place: RangeCursor;
+  /** Its pages, without the blobs of the next range. */
+  readonly pages: readonly DatedPage[];
+  /** Whether the caller had enough before its end. */
+  readonly isCut: boolean;
+  /** Where its next page begins. */
+  readonly marker?: string | undefined;
+}
+
+type Ending = Pick<ListOptions, 'signal' | 'enough'>;
+
+/**
+ * Lists the blobs under `jobs/` in these ranges, `atOnce` of them side by side. The first page of the first range is
+ * read even if the caller has enough.
+ *
+ * @returns the answers in the order of the ranges
+ * @throws RangesRefusedError if the service does not list by name: only the range of all names can be listed then
+ * @throws StoreError
+ */
+export async function listRanges(
+  askPage: AskPage,
+  places: readonly RangeCursor[],
+  { atOnce, ...ending }: Ending & { readonly atOnce: number },
+): Promise<readonly RangeRead[]> {
+  const failed = new AbortController();
+  const reads: RangeRead[] = [];
+  let next = 0;
+  const readInTurn = async (): Promise<void> => {
+    for (let index = next; index < places.length; index = next) {
+      next += 1;
+      try {
+        reads[index] = await readRange(askPage, places[index] ?? {}, ending, { failed: failed.signal, index });
+      } catch (error) {
+        // The others would read for nothing.
+        failed.abort(error);
+        return;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, places.length) }, readInTurn));
+  failed.signal.throwIfAborted();
+  return reads;
+}
+
+async function readRange(
+  askPage: AskPage,
+  place: RangeCursor,
+  ending: Ending,
+  { failed, index }: { readonly failed: AbortSignal; readonly index: number },
+): Promise<RangeRead> {
+  const { start, end, limit } = place;
+  const pages: DatedPage[] = [];
+  let { marker } = place;
+  let last = start ?? '';
+  for (;;) {
+    const { signal } = ending;
+    const enough = index === 0 && pages.length === 0 ? undefined : ending.enough;
+    if (enough?.aborted === true) return { place, pages, isCut: true, marker };
+    const request = { prefix: FOLDERS.controls, continuation: marker, start, ...(limit !== undefined && { limit }) };
+    const answer = await askPage('list jobs', request, {
+      signal: AbortSignal.any([signal, failed, enough].filter((signal) => signal !== undefined)),
+    }).catch((error: unknown) => {
+      if (enough?.aborted === true && !failed.aborted) return undefined;
+      throw error;
+    });
+    if (answer === undefined) return { place, pages, isCut: true, marker };
+    const { blobs, continuation } = answer.value;
+    if (start !== undefined || end !== undefined) last = checkOrder(blobs, last);
+    const beyond = end === undefined ? -1 : blobs.findIndex(({ name }) => name >= end);
+    pages.push({ blobs: beyond < 0 ? blobs : blobs.slice(0, beyond), date: answer.date });
+    if (beyond >= 0 || continuation === undefined) return { place, pages, isCut: false };
+    marker = continuation;
+  }
+}
+
+/**
+ * Whether the service lists by name, from `start` on, as the ranges need it. One that does not know the parameter lists
+ * from the beginning; an account with a hierarchical namespace has another order.
+ *
+ * @param last the name before these
+ * @returns the last name
+ * @throws RangesRefusedError
+ */
+function checkOrder(blobs: readonly ListedBlob[], last: string): string {
+  let before = last;
+  for (const { name } of blobs) {
+    if (name < before) throw new RangesRefusedError(`list jobs: the service lists ${name} after ${before}`);
+    before = name;
+  }
+  return before;
+}
+
+/** All names. */
+export const ALL_NAMES: readonly NameRange[] = [{}];
+
+/** A range is planned with this share of a page: its page must show a name beyond it, or another one is requested. */
+const FILL = 63 / 64;
+/** A page is requested with room for new blobs. */
+const SPARE_AT_LEAST = 4;
+const SPARE = 1 / 16;
+
+/**
+ * Splits a listing into ranges of about one page each. Together they hold every name, known or not, exactly once. They
+ * meet in front of jobs, and so never between the two blobs of one.
+ *
+ * @param names in order, as the last listing showed them
+ * @returns all names as one range if they fit on one page
+ */
+export function planRanges(names: readonly string[], pageSize: number): readonly NameRange[] {
+  if (names.length <= pageSize) return ALL_NAMES;
+  const size = Math.max(1, Math.floor(pageSize * FILL));
+  const each = Math.ceil(names.length / Math.ceil(names.length / size));
+  const ranges: NameRange[] = [];
+  let first = 0;
+  let start: string | undefined;
+  for (let index = each; index < names.length; index += 1) {
+    const end = jobStartAt(names, index);
+    if (end === undefined) continue;
+    ranges.push({ ...from(start), end, limit: withSpare(index - first) });
+    [start, first] = [end, index];
+    index += each - 1;
+  }
+  return [...ranges, from(start)];
+}
+
+function from(start: string | undefined): NameRange {
+  return start === undefined ? {} : { start };
+}
+
+function withSpare(count: number): number {
+  return count + Math.max(SPARE_AT_LEAST, Math.ceil(count * SPARE));
+}
+
+/** The name with which a job begins at this index; undefined if none begins there. */
+function jobStartAt(names: readonly string[], index: number): string | undefined {
+  const job = parsePartName(names[index] ?? '')?.job;
+  if (job === undefined) return undefined;
+  const start = jobPrefix(job);
+  // A copy: a part of a page's text would keep all of it in memory.
+  return names[index - 1]?.startsWith(start) === true ? undefined : Buffer.from(start).toString();
+}
+
+/**
+ * The plan after a listing that was cut off.
+ *
+ * @param names in order, as far as they were seen without a gap
+ * @param last the plan of that listing, which holds for the names behind
+ */
+export function replanned(
+  names: readonly string[],
+  last: readonly NameRange[],
+  pageSize: number,
+): readonly NameRange[] {
+  const seen = planRanges(names, pageSize);
+  const behind = last.filter(({ start }) => start !== undefined && start > (names.at(-1) ?? ''));
+  const next = behind[0]?.start;
+  if (next === undefined) return seen;
+  return [...seen.slice(0, -1), { ...seen.at(-1), end: next }, ...behind];
 }

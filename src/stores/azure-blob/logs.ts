@@ -1,53 +1,42 @@
 import type { ContainerClient } from '@azure/storage-blob';
-import type { JobName } from '../../core/brand';
-import type { LogStore } from '../../lease/store';
-import { checkLogText } from '../limits';
+import type { Logs } from '../port';
 import type { Ask } from './ask';
 import { downloadPart } from './download';
 import { NO } from './errors';
-import { logPrefix } from './layout';
+import type { Folder } from './layout';
 import type { AskPage } from './listing';
 
 /** Logs as append blobs. */
-export function logsIn(container: ContainerClient, ask: Ask, askPage: AskPage): LogStore {
-  const nameOf = (job: JobName, key: string, name: string): string => logPrefix(job, key) + name;
+export function logsIn(container: ContainerClient, ask: Ask, askPage: AskPage): Logs<Folder> {
   return {
-    async createLog(job, key, name, options) {
-      const blobName = nameOf(job, key, name);
-      const { kind } = await ask({ what: `create ${blobName}`, no: NO.create, options }, (abortSignal) =>
-        container.getAppendBlobClient(blobName).create({
+    async create({ keys, id, ...question }) {
+      const { kind } = await ask({ ...question, no: NO.create }, (abortSignal) =>
+        container.getAppendBlobClient(keys.nameOf(id)).create({
           conditions: { ifNoneMatch: '*' },
           blobHTTPHeaders: { blobContentType: 'application/x-ndjson' },
           abortSignal,
         }),
       );
-      return kind === 'yes' ? 'created' : 'exists';
+      return kind === 'yes';
     },
-    async appendLog(job, key, name, { text, at }, options) {
-      checkLogText(text);
-      const blobName = nameOf(job, key, name);
-      const { kind } = await ask({ what: `append to ${blobName}`, no: NO.append, options }, (abortSignal) =>
+    async append({ keys, id, text, at, ...question }) {
+      const { kind } = await ask({ ...question, no: NO.append }, (abortSignal) =>
         container
-          .getAppendBlobClient(blobName)
+          .getAppendBlobClient(keys.nameOf(id))
           .appendBlock(text, text.length, { conditions: { appendPosition: at }, abortSignal }),
       );
-      return kind === 'yes' ? 'appended' : 'refused';
+      return kind === 'yes';
     },
-    async readLog(job, key, name, range, options) {
-      const blobName = nameOf(job, key, name);
-      const answer = await ask({ what: `read ${blobName}`, no: NO.read, options }, (abortSignal) =>
-        downloadPart(container.getBlobClient(blobName), range, abortSignal),
+    async read({ keys, id, from, limit, ...question }) {
+      const answer = await ask({ ...question, no: NO.read }, (abortSignal) =>
+        downloadPart(container.getBlobClient(keys.nameOf(id)), { from, limit }, abortSignal),
       );
       return answer.kind === 'yes' ? answer.value.text : undefined;
     },
-    async listLogs(job, key, { limit, continuation }, options) {
-      const prefix = logPrefix(job, key);
-      const what = `list the logs of run ${key} of ${job}`;
-      const { value } = await askPage(what, { prefix, limit, continuation }, options);
-      return {
-        logs: value.blobs.map((item) => ({ name: item.name.slice(prefix.length), bytes: item.bytes })),
-        continuation: value.continuation,
-      };
+    async page({ keys, what, prefix, limit, continuation, options }) {
+      const { value } = await askPage(what, { prefix: keys.prefix + prefix, limit, continuation }, options);
+      const items = value.blobs.map(({ name, bytes }) => ({ id: name.slice(keys.prefix.length), bytes }));
+      return { items, continuation: value.continuation };
     },
   };
 }

@@ -6,13 +6,13 @@ import { invertedTime } from '../../core/key';
 import type { CallOptions, Keep, Retention } from '../../lease/store';
 import type { Ask } from './ask';
 import { NO } from './errors';
-import { AUDIT_PREFIX, LOGS_PREFIX, NOTICES_PREFIX, quoted, REQUESTS_PREFIX, RUNS_PREFIX } from './layout';
-import type { ListedBlob } from './listed-blob';
+import { FOLDERS, quoted } from './layout';
 import { type AskPage, RangesRefusedError } from './listing';
+import type { ListedBlob } from './listing-xml';
 
 const DAY_MS: Millis = 86_400_000;
 /** One folder a day. Never `jobs/`: a job whose row was deleted starts again. */
-const FOLDERS = [RUNS_PREFIX, LOGS_PREFIX, REQUESTS_PREFIX, AUDIT_PREFIX, NOTICES_PREFIX];
+const PURGED = (['records', 'logs', 'requests', 'audits', 'notices'] as const).map((facet) => FOLDERS[facet]);
 /** At most so many blobs are deleted in one sweep: for a few seconds. */
 const PAGE = 1_000;
 
@@ -57,7 +57,7 @@ export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPa
     purgesDaily: true,
     async purge(keep, options) {
       if (keep.jobs.size === 0) return 'done';
-      const folder = FOLDERS[Math.floor(clock.now() / DAY_MS) % FOLDERS.length] ?? RUNS_PREFIX;
+      const folder = PURGED[Math.floor(clock.now() / DAY_MS) % PURGED.length] ?? FOLDERS.records;
       if (place?.folder !== folder) place = undefined;
       const { value, date } = await nextPage(folder, options);
       const old = value.blobs.filter((blob) => isOld(blob, keep, date));

@@ -1,7 +1,6 @@
 import type { JobName } from '../../core/brand';
 import type { ListedRow } from '../../lease/store';
-import { checkMetadata, leaseSeconds } from '../limits';
-import type { RowCalls } from '../port';
+import type { Rows } from '../port';
 import type { Ask } from './ask';
 import { download } from './download';
 import { NO } from './errors';
@@ -9,59 +8,48 @@ import { quoted } from './layout';
 import type { RowBlob, RowContainer } from './row-container';
 
 /** @param blobName the blob that holds the row of this name */
-export function rowCalls(
-  container: RowContainer,
-  ask: Ask,
-  blobName: (name: JobName) => string,
-): Omit<RowCalls, 'breakLease'> {
+export function rowsAt(container: RowContainer, ask: Ask, blobName: (name: JobName) => string): Omit<Rows, 'break'> {
   const blob = (name: JobName): RowBlob => container.getBlockBlobClient(blobName(name));
   return {
-    async createRow(job, metadata, options) {
-      checkMetadata(metadata);
-      const { kind } = await ask({ what: `create the row of ${job}`, no: NO.create, options }, (abortSignal) =>
+    async create({ job, ...question }, metadata) {
+      const answer = await ask({ ...question, no: NO.create }, (abortSignal) =>
         blob(job).upload('', 0, { metadata, conditions: { ifNoneMatch: '*' }, abortSignal }),
       );
-      return kind === 'yes' ? 'created' : 'exists';
+      return answer.kind === 'yes' ? quoted(answer.value.etag ?? '') : undefined;
     },
-    async readRow(job, options) {
-      const answer = await ask({ what: `read the row of ${job}`, no: NO.read, options }, (abortSignal) =>
-        download(blob(job), abortSignal),
-      );
+    async read({ job, ...question }) {
+      const answer = await ask({ ...question, no: NO.read }, (abortSignal) => download(blob(job), abortSignal));
       if (answer.kind === 'no') return undefined;
       const { etag, lease, metadata } = answer.value;
       return { etag, ...leaseOf(lease), metadata };
     },
-    async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
-      const seconds = leaseSeconds(leaseMs);
-      const question = { what: `acquire the lease of ${job}`, no: NO.lease, options };
-      const { kind, date } = await ask(question, (abortSignal) =>
-        blob(job).getBlobLeaseClient(leaseId).acquireLease(seconds, { conditions: { ifMatch }, abortSignal }),
+    async acquire({ job, ...question }, { leaseId, leaseMs, ifMatch }) {
+      const { kind, date } = await ask({ ...question, no: NO.lease }, (abortSignal) =>
+        blob(job)
+          .getBlobLeaseClient(leaseId)
+          .acquireLease(leaseMs / 1000, { conditions: { ifMatch }, abortSignal }),
       );
-      return kind === 'yes' ? { kind: 'acquired', date } : { kind: 'lost' };
+      return kind === 'yes' ? date : undefined;
     },
-    async renew(job, leaseId, options) {
-      const answer = await ask({ what: `renew the lease of ${job}`, no: NO.lease, options }, (abortSignal) =>
+    async renew({ job, ...question }, leaseId) {
+      const answer = await ask({ ...question, no: NO.lease }, (abortSignal) =>
         blob(job).getBlobLeaseClient(leaseId).renewLease({ abortSignal }),
       );
       // The emulator renews an expired lease for any id, and returns the lease's real id.
-      const ours = answer.kind === 'yes' && answer.value.leaseId?.toLowerCase() === leaseId.toLowerCase();
-      return ours ? 'renewed' : 'lost';
+      return answer.kind === 'yes' && answer.value.leaseId?.toLowerCase() === leaseId.toLowerCase();
     },
-    async writeRow(job, metadata, { leaseId, ifMatch }, options) {
-      checkMetadata(metadata);
-      const answer = await ask({ what: `write the row of ${job}`, no: NO.lease, options }, (abortSignal) =>
+    async write({ job, ...question }, metadata, { leaseId, ifMatch }) {
+      const answer = await ask({ ...question, no: NO.lease }, (abortSignal) =>
         blob(job).setMetadata(metadata, { conditions: { leaseId, ifMatch }, abortSignal }),
       );
-      if (answer.kind === 'no') return { kind: 'refused' };
-      return { kind: 'written', etag: quoted(answer.value.etag ?? ''), date: answer.date };
+      return answer.kind === 'no' ? undefined : { etag: quoted(answer.value.etag ?? ''), date: answer.date };
     },
-    async release(job, leaseId, options) {
-      const { ifMatch } = options ?? {};
+    async release({ job, ...question }, leaseId, ifMatch) {
       const conditions = ifMatch === undefined ? {} : { ifMatch };
-      const { kind } = await ask({ what: `release the lease of ${job}`, no: NO.lease, options }, (abortSignal) =>
+      const { kind } = await ask({ ...question, no: NO.lease }, (abortSignal) =>
         blob(job).getBlobLeaseClient(leaseId).releaseLease({ conditions, abortSignal }),
       );
-      return kind === 'yes' ? 'released' : 'lost';
+      return kind === 'yes';
     },
   };
 }

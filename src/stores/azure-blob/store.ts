@@ -12,21 +12,22 @@ import {
   type RowStore,
   StoreDeniedError,
 } from '../../lease/store';
-import { facetsIn } from '../facets/facets';
+import { facetsIn, logsIn } from '../facets/facets';
+import { breakingIn, rowsIn } from '../facets/rows';
 import { STORE_LIMITS } from '../limits';
-import type { JobRowCalls } from '../port';
+import type { Rows } from '../port';
 import { type Ask, asker } from './ask';
 import { EMULATOR } from './connection';
 import { entriesIn } from './entries';
 import { NO } from './errors';
 import { gatherer } from './gather';
-import { ELECTIONS_PREFIX, FOLDERS, JOBS_PREFIX, electionRow, jobPrefix, parseElectionRow, partName } from './layout';
+import { ELECTIONS_PREFIX, electionRow, FOLDERS, foldersOf, jobPrefix, parseElectionRow, partName } from './layout';
 import { type Pages, listerOfAll } from './list-all';
 import { type AskPage, page, pagesOf, rowOf } from './listing';
-import { logsIn } from './logs';
+import { logsIn as appendBlobs } from './logs';
 import { retentionIn } from './retention';
 import type { RowContainer } from './row-container';
-import { rowCalls } from './rows';
+import { rowsAt } from './rows';
 
 const DEFAULT_CALL_TIMEOUT_MS = 10_000;
 /** The service's largest page. The emulator hangs on pages of more than 500. */
@@ -61,14 +62,16 @@ export function azureBlobStore({
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
   const askPage = pagesOf(container, ask, pageSize);
-  const facets = facetsIn(entriesIn(container, ask, askPage), FOLDERS);
+  const facets = facetsIn(entriesIn(container, ask, askPage), foldersOf);
   return {
     location,
     limits: STORE_LIMITS,
     prepare: (options) => prepare(container, ask, location, options),
-    ...jobRowsIn(container, ask, { askPage, pageSize, pagesAtOnce }, facets.readControl),
+    ...rowsIn(rowsAt(container, ask, (job) => partName(job, 'lease'))),
+    ...breakingIn(breaksIn(container, ask)),
+    list: listerOf({ askPage, pageSize, pagesAtOnce }, facets.readControl),
     ...facets,
-    ...logsIn(container, ask, askPage),
+    ...logsIn(appendBlobs(container, ask, askPage), foldersOf),
     ...retentionIn(container, ask, askPage, clock),
   };
 }
@@ -95,7 +98,7 @@ export function azureBlobElections(container: RowContainer, clock: Clock): RowSt
         if (!(error instanceof StoreDeniedError)) throw error;
       }
     },
-    ...rowCalls(container, ask, electionRow),
+    ...rowsIn(rowsAt(container, ask, electionRow)),
   };
 }
 
@@ -151,7 +154,7 @@ async function prepare(
     // Uses a listing, which every coordinator must be allowed. A SAS cannot read the container's properties.
     const question = { what: 'look for the container', no: ['ContainerNotFound'], options };
     const { kind } = await ask(question, (abortSignal) =>
-      page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
+      page(container, { prefix: FOLDERS.controls, limit: 1 }, abortSignal),
     );
     if (kind === 'yes') return;
     throw new StoreDeniedError(
@@ -161,42 +164,36 @@ async function prepare(
   }
 }
 
-/** The rows of jobs, listed with their controls, whose blobs are beside them. */
-function jobRowsIn(
-  container: ContainerClient,
-  ask: Ask,
-  pages: Pages,
-  readControl: ControlStore['readControl'],
-): JobRowCalls {
+/** Lists jobs with their controls, whose blobs are beside their rows. */
+function listerOf(pages: Pages, readControl: ControlStore['readControl']): LeaseStore['list'] {
   const listAll = listerOfAll(pages, readControl);
+  return async (options) => {
+    if (options?.job === undefined) return listAll(options);
+    const gathered = gatherer();
+    let continuation: string | undefined;
+    let last = '';
+    do {
+      const request = { prefix: jobPrefix(options.job), continuation };
+      const answer = await pages.askPage('list jobs', request, options);
+      gathered.page({ blobs: answer.value.blobs, date: answer.date });
+      last = answer.value.blobs.at(-1)?.name ?? last;
+      continuation = answer.value.continuation;
+      // Blobs after the job's row belong to other jobs.
+    } while (continuation !== undefined && last < partName(options.job, 'lease'));
+    return gathered.listing();
+  };
+}
+
+function breaksIn(container: ContainerClient, ask: Ask): Pick<Rows, 'break'> {
   return {
-    ...rowCalls(container, ask, (job) => partName(job, 'lease')),
-    async list(options) {
-      if (options?.job === undefined) return listAll(options);
-      const gathered = gatherer();
-      let continuation: string | undefined;
-      let last = '';
-      do {
-        const request = { prefix: jobPrefix(options.job), continuation };
-        const answer = await pages.askPage('list jobs', request, options);
-        gathered.page({ blobs: answer.value.blobs, date: answer.date });
-        last = answer.value.blobs.at(-1)?.name ?? last;
-        continuation = answer.value.continuation;
-        // Blobs after the job's row belong to other jobs.
-      } while (continuation !== undefined && last < partName(options.job, 'lease'));
-      return gathered.listing();
-    },
-    async breakLease(job, ifMatch, options) {
+    async break({ job, ...question }, ifMatch) {
+      const client = container.getBlobClient(partName(job, 'lease')).getBlobLeaseClient();
       // The lease ends after its remaining time if that is shorter. Without a period, the service would end an endless
       // lease at once.
-      const answer = await ask({ what: `break the lease of ${job}`, no: NO.lease, options }, (abortSignal) =>
-        container
-          .getBlobClient(partName(job, 'lease'))
-          .getBlobLeaseClient()
-          .breakLease(STORE_LIMITS.leaseMs.most / 1000, { conditions: { ifMatch }, abortSignal }),
+      const answer = await ask({ ...question, no: NO.lease }, (abortSignal) =>
+        client.breakLease(STORE_LIMITS.leaseMs.most / 1000, { conditions: { ifMatch }, abortSignal }),
       );
-      if (answer.kind === 'no') return { kind: 'lost' };
-      return { kind: 'broken', leftMs: (answer.value.leaseTime ?? 0) * 1000 };
+      return answer.kind === 'no' ? undefined : (answer.value.leaseTime ?? 0) * 1000;
     },
   };
 }

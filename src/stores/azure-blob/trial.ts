@@ -1,14 +1,14 @@
 import type { ContainerClient } from '@azure/storage-blob';
-import type { Millis } from '../../core/brand';
+import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { StoreDeniedError } from '../../lease/store';
-import { type FirstLook, type Remedies, type Trial, type TrialStep, startTrying, tryLook } from '../../lease/trial';
+import type { Remedies, Trial } from '../../lease/trial';
+import { tryRows } from '../trial';
 import { type Ask, asker } from './ask';
-import { type Identity, shownCaller } from './caller';
-import { download } from './download';
-import { NO } from './errors';
-import { JOBS_PREFIX, trialName } from './layout';
+import { type Identity, shownCaller } from './connection';
+import { FOLDERS } from './layout';
 import { page } from './listing';
+import { rowsAt } from './rows';
 
 interface TrialOptions {
   /** Made by `connectContainer`. */
@@ -21,87 +21,44 @@ interface TrialOptions {
   readonly whoCalls?: () => Promise<Identity | undefined>;
 }
 
-type Step = () => Promise<unknown>;
-
 /**
  * Tries each kind of call that coordination makes, on its own blob, and removes that. Never rejects with a
  * `StoreError`.
  */
 export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoCalls }: TrialOptions): Promise<Trial> {
   const location = container.url.split('?', 1)[0] ?? '';
-  const ask = asker({ location, clock, callTimeoutMs });
-  const { attempt, failures, untried } = startTrying();
-  const first = await tryLook({ attempt }, clock, () => listOnce(container, ask));
   let versioned = false;
-  let created = false;
-  if (first.container !== 'missing' && failures.get('list')?.code !== 'StoreUnavailable') {
-    const steps = stepsOn(container, ask, id, () => {
-      versioned = true;
-    });
-    await attempt('read', steps.read);
-    created = await attempt('create', steps.create);
-    if (created) {
-      if (await attempt('lease', steps.lease)) {
-        await attempt('write', steps.write);
-        await attempt('release', steps.release);
-      }
-      await attempt('delete', steps.delete);
-    }
-  }
-  const isDenied = [...failures.values()].some((error) => error instanceof StoreDeniedError && error.why !== 'noToken');
+  const make = asker({ location, clock, callTimeoutMs });
+  const ask: Ask = async (question, send) => {
+    const answer = await make(question, send);
+    if (answer.kind === 'yes' && 'versionId' in answer.value && answer.value.versionId !== undefined) versioned = true;
+    return answer;
+  };
+  const trial = await tryRows({
+    clock,
+    async look(question) {
+      const { kind, date } = await ask({ ...question, what: 'list jobs', no: ['ContainerNotFound'] }, (abortSignal) =>
+        page(container, { prefix: FOLDERS.controls, limit: 1 }, abortSignal),
+      );
+      // The service cuts its Date to whole seconds.
+      return { isThere: kind !== 'no', date, cutMs: 500 };
+    },
+    rows: rowsAt(container, ask, (name: JobName) => name),
+    remove: (question, name) =>
+      ask({ ...question, no: [] }, (abortSignal) => container.getBlobClient(name).delete({ abortSignal })),
+    name: `doctor/${id}`,
+    id,
+    hasOneRight: true,
+  });
+  const errors = [...trial.failures.values()];
+  const isDenied = errors.some((error) => error instanceof StoreDeniedError && error.why !== 'noToken');
   const caller = isDenied ? await whoCalls?.() : undefined;
   return {
-    ...first,
+    ...trial,
+    versioned,
     caller: caller && shownCaller(caller),
     nouns: { object: 'blob', place: 'container' },
     remedies: remediesFor(location, caller),
-    failures,
-    untried: untried(),
-    versioned,
-    left: created && failures.has('delete') ? trialName(id) : undefined,
-  };
-}
-
-async function listOnce(container: ContainerClient, ask: Ask): ReturnType<FirstLook> {
-  const question = { what: 'list jobs', no: ['ContainerNotFound'], options: undefined };
-  const { kind, date } = await ask(question, (abortSignal) =>
-    page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
-  );
-  // The service cuts its Date to whole seconds.
-  return { isThere: kind !== 'no', date, cutMs: 500 };
-}
-
-function stepsOn(
-  container: ContainerClient,
-  ask: Ask,
-  id: string,
-  onVersion: () => void,
-): Readonly<Record<Exclude<TrialStep, 'list'>, Step>> {
-  const name = trialName(id);
-  const blob = container.getBlockBlobClient(name);
-  const lease = blob.getBlobLeaseClient(id);
-  const step =
-    <T extends { readonly date?: Date; readonly versionId?: string }>(
-      what: string,
-      send: (abortSignal: AbortSignal) => Promise<T>,
-      no: readonly string[] = [],
-    ): Step =>
-    async () => {
-      const answer = await ask({ what: `${what} ${name}`, no, options: undefined }, send);
-      if (answer.kind === 'yes' && answer.value.versionId !== undefined) onVersion();
-    };
-  return {
-    // The blob does not exist yet. The answer "not found" proves the permission to read.
-    read: step('read', (abortSignal) => download(blob, abortSignal), NO.read),
-    create: step('create', (abortSignal) =>
-      blob.upload('', 0, { metadata: { trial: '1' }, conditions: { ifNoneMatch: '*' }, abortSignal }),
-    ),
-    lease: step('acquire the lease of', (abortSignal) => lease.acquireLease(15, { abortSignal })),
-    write: step('write', (abortSignal) =>
-      blob.setMetadata({ trial: '2' }, { conditions: { leaseId: id }, abortSignal }),
-    ),
-    release: step('release the lease of', (abortSignal) => lease.releaseLease({ abortSignal })),
-    delete: step('delete', (abortSignal) => blob.delete({ abortSignal })),
   };
 }
 

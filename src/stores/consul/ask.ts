@@ -1,10 +1,10 @@
 import type { EpochMs } from '../../core/brand';
 import { NoContainerError } from '../client-error';
-import { listIn, textIn } from '../http/json';
+import { listIn, textIn } from '../http/members';
 import { dateIn, memberTime } from '../http/time';
+import { undisturbedWithin } from '../lease-automaton';
 import { type Call, metered, type Service } from '../metered';
-import type { Exchange } from './agents';
-import { ConsulError, failure, resultOf } from './errors';
+import { ConsulError, type Exchange } from './agents';
 import { makeSession } from './sessions';
 import { get, type Operation, type TransactionAnswer, transactionIn, tree } from './wire';
 
@@ -70,21 +70,10 @@ export function asker(cluster: Cluster): Ask {
     return calls;
   }
 
-  return (question, use) =>
-    metered({ ...cluster, failure, resultOf }, question, (signal) => use(callsUntil(signal), signal));
+  return (question, use) => metered(cluster, question, (signal) => use(callsUntil(signal), signal));
 }
 
-/** After so many lost races with others that write the same key, something else is wrong. */
-const TRIES = 20;
-
-/** Another writer has written meanwhile what a step has read. */
-export const DISTURBED = Symbol('disturbed');
-
-/** Repeats a step that reads and then writes what it has read, until there was no other write in between. */
-export async function untilUndisturbed<T>(step: () => Promise<T | typeof DISTURBED>): Promise<T> {
-  for (let tries = 0; tries < TRIES; tries += 1) {
-    const answer = await step();
-    if (answer !== DISTURBED) return answer;
-  }
-  throw new ConsulError(409, 'others write the same keys all the time');
-}
+export const untilUndisturbed = undisturbedWithin(
+  20,
+  () => new ConsulError(409, 'others write the same keys all the time'),
+);

@@ -1,5 +1,4 @@
 import { type Condition, type Entries, type Head, type HeadData, etagOf, headOf, pageOf } from '../port';
-import { checkMetadata } from '../limits';
 import type { Ask, Calls } from './ask';
 import { bodyIn, bodyOperations } from './bodies';
 import { bodyKey, type EntryKeys, headKey, idIn, type Keys, mayHold, startIn } from './keys';
@@ -24,7 +23,6 @@ const DIVISIONS_AT_ONCE = OPERATIONS - 4;
 export function entriesIn(ask: Ask, places: Keys): Entries<EntryKeys> {
   return {
     async put({ id, keys, condition, metadata, body, ...question }) {
-      checkMetadata(metadata);
       const key = headKey(keys, id);
       return ask({ ...question, isNothing: (etag) => etag === undefined }, async (calls) => {
         const at = await calls.now();

@@ -1,17 +1,16 @@
-import type { JobName } from '../../core/brand';
-import { type FacetKeys, facetKeys } from '../port';
+import type { FacetKeys } from '../port';
 
 /**
  * The names of the keys. Each ends with a slash, because Consul finds keys by how they begin: what begins so is the key
  * itself and what lies below it, and never a key with a longer name.
  */
-export interface Keys extends FacetKeys<EntryKeys> {
+export interface Keys {
   /** It exists if the container does. */
   readonly layout: string;
   /** Rows follow, by their names. */
   readonly jobs: string;
   readonly elections: string;
-  readonly logs: (job: JobName) => EntryKeys;
+  readonly entries: FacetKeys<EntryKeys>;
   /** The bodies that are being written in parts. */
   readonly uploads: string;
   /** The node in the catalog on which sessions are. */
@@ -26,13 +25,14 @@ export interface EntryKeys {
 /** @param container has no character that needs an escape */
 export function keysIn(prefix: string, container: string): Keys {
   const root = `${prefix}/${container}/`.replace(/^\/+/, '');
-  const entries = (name: string): EntryKeys => ({ heads: `${root}${name}/`, bodies: `${root}bodies/${name}/` });
   return {
     layout: `${root}layout/`,
     jobs: `${root}jobs/`,
     elections: `${root}elections/`,
-    ...facetKeys((kind, job) => entries(job === undefined ? kind : `${kind}/${job}`)),
-    logs: (job) => entries(`logs/${job}`),
+    entries(facet, job) {
+      const name = job === undefined ? facet : `${facet}/${job}`;
+      return { heads: `${root}${name}/`, bodies: `${root}bodies/${name}/` };
+    },
     uploads: `${root}uploads/`,
     node: root.slice(0, -1).replaceAll(/[^A-Za-z0-9-]+/g, '-'),
   };

@@ -1,5 +1,6 @@
 import type { EpochMs, Millis } from '../../core/brand';
-import type { CallOptions, Keep, Retention } from '../../lease/store';
+import type { CallOptions, Retention } from '../../lease/store';
+import { type Facet, type Kept, keptIn } from '../port';
 import type { Ask, Calls } from './ask';
 import { abandoned } from './bodies';
 import { divisionsOf, removalOf } from './entries';
@@ -14,47 +15,29 @@ const DIVISIONS_AT_ONCE = 16;
 /** A body has its entry within the time of a call. */
 const ABANDONED_MS = 3_600_000;
 
-/** Entries of one kind or job that are kept equally long. */
-interface KeptKind {
-  readonly keys: EntryKeys;
-  readonly keepMs: Millis;
-  /** Whether ids count down in time, so that the oldest are last. */
-  readonly isInOrder: boolean;
-}
-
 /** What a lifecycle rule does for blobs. The age of an entry is by the time in its head. */
-export function retentionIn(ask: Ask, keys: Keys): Retention {
-  return {
-    async purge(keep, options) {
-      if (keep.jobs.size === 0) return 'done';
-      let left = BATCH;
-      for (const kept of keptIn(keys, keep)) {
-        left -= await purgeKind(ask, kept, left, options);
-        if (left <= 0) return 'more';
-      }
-      await ask({ what: 'delete bodies without entries', kind: 'delete', options }, async (calls) => {
-        const { date, found = [] } = await calls.transact(tree(keys.uploads));
-        await inParts(calls, abandoned(keys, found, date - ABANDONED_MS), 2);
-      });
-      return 'done';
-    },
+export function purgeIn(ask: Ask, keys: Keys): Retention['purge'] {
+  return async (keep, options) => {
+    let left = BATCH;
+    for (const kept of keptIn(keys.entries, keep)) {
+      left -= await purgeKind(ask, kept, left, options);
+      if (left <= 0) return 'more';
+    }
+    await ask({ what: 'delete bodies without entries', kind: 'delete', options }, async (calls) => {
+      const { date, found = [] } = await calls.transact(tree(keys.uploads));
+      await inParts(calls, abandoned(keys, found, date - ABANDONED_MS), 2);
+    });
+    return 'done';
   };
 }
 
-function keptIn({ records, logs, requests, audits, notices }: Keys, { jobs, longestMs }: Keep): KeptKind[] {
-  return [
-    ...[...jobs].flatMap(([job, keepMs]) =>
-      [records(job), logs(job)].map((keys) => ({ keys, keepMs, isInOrder: true })),
-    ),
-    { keys: audits, keepMs: longestMs, isInOrder: true },
-    ...[requests, notices].map((keys) => ({ keys, keepMs: longestMs, isInOrder: false })),
-  ];
-}
+/** Whose ids count down in time, so that the oldest are last. */
+const IN_ORDER: readonly Facet[] = ['records', 'logs', 'audits'];
 
 /** @returns how many entries were removed */
 async function purgeKind(
   ask: Ask,
-  { keys, keepMs, isInOrder }: KeptKind,
+  { facet, keys, keepMs }: Kept<EntryKeys>,
   limit: number,
   options: CallOptions | undefined,
 ): Promise<number> {
@@ -66,7 +49,7 @@ async function purgeKind(
     const count = await ask(question, (calls) => purgeDivisions(calls, keys, some, keepMs, limit - removed));
     removed += count;
     // Those that were written out of turn wait until what is beside them is old.
-    if (isInOrder && count === 0) break;
+    if (count === 0 && IN_ORDER.includes(facet)) break;
   }
   return removed;
 }

@@ -1,10 +1,9 @@
 import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import type { LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
-import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
-import { checkMetadata, leaseSeconds } from '../limits';
-import { type RowCalls, type RowChange, etagOf } from '../port';
-import { type Ask, type Calls, type Dated, DISTURBED, untilUndisturbed } from './ask';
+import type { ListedRow, Metadata } from '../../lease/store';
+import { type Change, DISTURBED, guardedRows, listedLease, type SeenLease } from '../lease-automaton';
+import { type Rows, etagOf } from '../port';
+import { type Ask, type Calls, type Dated, untilUndisturbed } from './ask';
 import { rowKeys } from './keys';
 import { leftOf } from './sessions';
 import { create, hasIndex, type KeyValue, lock, type Operation, set, tree, unlock } from './wire';
@@ -31,16 +30,6 @@ interface SeenRow {
   readonly held: LeaseData;
 }
 
-/** What a call changes of a row that it has seen. There was no other write of the lease in between. */
-interface Plan {
-  /** Whether the row, too, must be as it was seen. */
-  readonly checksRow: boolean;
-  readonly metadata?: Metadata;
-  readonly held?: LeaseData | undefined;
-  /** Whether a new session of the lease's length takes the lock over, or whether the lock is given back. */
-  readonly lock?: 'renewed' | 'givenBack';
-}
-
 interface RowFolder {
   readonly ask: Ask;
   readonly clock: Clock;
@@ -48,137 +37,83 @@ interface RowFolder {
   readonly folder: string;
 }
 
-export function rowCalls(place: RowFolder): RowCalls {
-  return { ...readAndWrite(place), ...leases(place), ...breaking(place) };
-}
-
-function readAndWrite(place: RowFolder): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
-  const { ask, clock, folder } = place;
+export function rowsIn({ ask, clock, folder }: RowFolder): Rows {
   return {
-    async createRow(job, metadata, options) {
-      checkMetadata(metadata);
-      const { row, lease } = rowKeys(folder, job);
-      const question = { what: `create the row of ${job}`, kind: 'write', options } as const;
-      return ask({ ...question, isNothing: (answer) => answer === 'exists' }, async (calls) => {
+    create: ({ job, ...question }, metadata) =>
+      ask({ ...question, isNothing: (etag) => etag === undefined }, async (calls) => {
+        const { row, lease } = rowKeys(folder, job);
         const { found } = await calls.transact(create(row, JSON.stringify(metadata)), create(lease, '{}'));
-        return found === undefined ? 'exists' : 'created';
-      });
-    },
-    async readRow(job, options) {
-      const question = { what: `read the row of ${job}`, kind: 'read', options } as const;
-      return ask({ ...question, isNothing: (row) => row === undefined }, async (calls) => {
+        const created = found?.find(({ key }) => key === row);
+        return created && etagAt(created);
+      }),
+    read: ({ job, ...question }) =>
+      ask({ ...question, isNothing: (row) => row === undefined }, async (calls) => {
         const seen = await look(calls, folder, job);
         return seen && listed(seen);
-      });
-    },
+      }),
     /**
-     * The guard of a claim: this index, under this lease, whose session has not ended. A process that did not make the
-     * session cannot tell how long that lasts, and so puts its own in its place.
+     * Looks at the row, decides, and writes if neither the row nor its lease was written in between; else looks again.
+     * The end of a session counts as a write of what it has locked.
      */
-    async writeRow(job, metadata, { leaseId, ifMatch }, options) {
-      checkMetadata(metadata);
-      const question = { what: `write the row of ${job}`, kind: 'metadata', job, options } as const;
-      const done = await change(place, question, (seen) => {
-        const { row, lease, held } = seen;
-        const { session } = lease;
-        if (session === undefined || !mayWrite(leaseIn(seen), leaseId) || etagOf(String(row.index)) !== ifMatch)
-          return undefined;
-        const isOurs = held.isBroken === true || leftOf(clock, session) !== undefined;
-        return { checksRow: true, metadata, ...(!isOurs && { held, lock: 'renewed' }) };
-      });
-      if (done === undefined) return { kind: 'refused' };
-      const { date, row, session } = done;
-      return { kind: 'written', etag: etagOf(String(row.index)), date, leftMs: leftIn(clock, session) };
-    },
+    ...guardedRows(({ job, ...question }, decide) =>
+      ask({ ...question, isNothing: (answer) => answer === undefined }, (calls) =>
+        untilUndisturbed(async () => {
+          const seen = await look(calls, folder, job);
+          const change = seen && decide({ etag: etagAt(seen.row), lease: leaseIn(seen) });
+          if (seen === undefined || change === undefined) return undefined;
+          const plan = planOf(seen, change, clock);
+          const session = plan.lock === 'renewed' ? await calls.session(plan.held?.seconds ?? 0) : undefined;
+          const held = session === undefined ? plan.held : { ...plan.held, at: await calls.now() };
+          const operations = operationsOf(seen, { ...plan, held }, { session, checksRow: change.checksRow });
+          const { date, found } = await calls.transact(...operations);
+          if (found === undefined) return DISTURBED;
+          const row = found.findLast(({ key }) => key === seen.row.key) ?? seen.row;
+          const leftMs =
+            change.kind === 'break' ? leftAtBreak(seen, clock) : leftIn(clock, session ?? seen.lease.session);
+          return { etag: etagAt(row), date, leftMs };
+        }),
+      ),
+    ),
   };
 }
 
-function leases(place: RowFolder): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
-  return {
-    async acquire(job, { leaseId: id, leaseMs, ifMatch }, options) {
-      const seconds = leaseSeconds(leaseMs);
-      const question = { what: `acquire the lease of ${job}`, kind: 'acquire', job, options } as const;
-      const done = await change(place, question, (seen) => {
-        if (!mayAcquire(leaseIn(seen), id) || etagOf(String(seen.row.index)) !== ifMatch) return undefined;
-        return { checksRow: true, held: { id, seconds }, lock: 'renewed' };
-      });
-      return done === undefined ? { kind: 'lost' } : { kind: 'acquired', date: done.date };
-    },
-    /**
-     * By a new session, on which the cluster agrees. Consul's own renewal of a session is answered only by the leader,
-     * and by one that does not know yet that another leads.
-     */
-    async renew(job, leaseId, options) {
-      const question = { what: `renew the lease of ${job}`, kind: 'renew', job, options } as const;
-      const done = await change(place, question, (seen) =>
-        mayRenew(leaseIn(seen), leaseId) ? { checksRow: false, held: seen.held, lock: 'renewed' } : undefined,
-      );
-      return done === undefined ? 'lost' : 'renewed';
-    },
-    async release(job, leaseId, options) {
-      const ifMatch = options?.ifMatch;
-      const question = { what: `release the lease of ${job}`, kind: 'release', job, options } as const;
-      const done = await change(place, question, ({ row, held }) => {
-        if (held.id !== leaseId || (ifMatch !== undefined && etagOf(String(row.index)) !== ifMatch)) return undefined;
-        return { checksRow: ifMatch !== undefined, held: {}, lock: 'givenBack' };
-      });
-      return done === undefined ? 'lost' : 'released';
-    },
-  };
+interface Plan {
+  readonly metadata?: Metadata;
+  readonly held?: LeaseData | undefined;
+  /** Whether a new session of the lease's length takes the lock over, or whether the lock is given back. */
+  readonly lock?: 'renewed' | 'givenBack';
 }
 
-/** The lock stays until its session ends, and no other session takes it over. */
-function breaking(place: RowFolder): Required<LeaseBreaking> {
-  return {
-    async breakLease(job, ifMatch, options) {
-      const question = { what: `break the lease of ${job}`, kind: 'break', job, options } as const;
-      let left = 0;
-      const done = await change(place, question, ({ row, lease: { session }, held }) => {
-        if (held.id === undefined || etagOf(String(row.index)) !== ifMatch) return undefined;
-        left = session === undefined ? 0 : (leftOf(place.clock, session) ?? (held.seconds ?? 0) * 1000);
-        return { checksRow: true, held: { ...held, isBroken: true } };
-      });
-      return done === undefined ? { kind: 'lost' } : { kind: 'broken', leftMs: Math.round(left / 1000) * 1000 };
-    },
-  };
+function planOf({ lease: { session }, held }: SeenRow, change: Change, clock: Clock): Plan {
+  switch (change.kind) {
+    case 'write': {
+      // The guard of a claim is its session. A process that did not make that cannot tell how long it lasts, and so puts
+      // its own in its place.
+      const isKnown = session !== undefined && leftOf(clock, session) !== undefined;
+      const isKept = held.isBroken === true || isKnown;
+      return { metadata: change.metadata, ...(!isKept && { held, lock: 'renewed' }) };
+    }
+    case 'acquire':
+      return { held: { id: change.id, seconds: change.leaseMs / 1000 }, lock: 'renewed' };
+    case 'renew':
+      // By a new session, on which the cluster agrees. Consul's own renewal of a session is answered only by the leader,
+      // and by one that does not know yet that another leads.
+      return { held, lock: 'renewed' };
+    case 'release':
+      return { held: {}, lock: 'givenBack' };
+    case 'break':
+      // The lock stays until its session ends, and no other session takes it over.
+      return { held: { ...held, isBroken: true } };
+  }
 }
 
-interface Done {
-  readonly date: EpochMs;
-  readonly row: KeyValue;
-  /** Which holds the lock now. */
-  readonly session: string | undefined;
-}
-
-/**
- * The guard of a row: looks at it, decides, and writes if neither the row nor its lease was written in between; else
- * looks again. The end of a session counts as a write of what it has locked.
- *
- * @param decide undefined: nothing is done
- */
-function change(
-  { ask, folder }: RowFolder,
-  { job, ...question }: RowChange,
-  decide: (seen: SeenRow) => Plan | undefined,
-): Promise<Done | undefined> {
-  return ask({ ...question, isNothing: (answer) => answer === undefined }, (calls) =>
-    untilUndisturbed(async () => {
-      const seen = await look(calls, folder, job);
-      const plan = seen && decide(seen);
-      if (seen === undefined || plan === undefined) return undefined;
-      const renewed = plan.lock === 'renewed' ? await calls.session(plan.held?.seconds ?? 0) : undefined;
-      const held = renewed === undefined ? plan.held : { ...plan.held, at: await calls.now() };
-      const { date, found } = await calls.transact(...operationsOf(seen, { ...plan, held }, renewed));
-      if (found === undefined) return DISTURBED;
-      const row = found.findLast(({ key }) => key === seen.row.key) ?? seen.row;
-      return { date, row, session: renewed ?? seen.lease.session };
-    }),
-  );
-}
-
-function operationsOf({ row, lease }: SeenRow, plan: Plan, renewed: string | undefined): readonly Operation[] {
+function operationsOf(
+  { row, lease }: SeenRow,
+  plan: Plan,
+  { session: renewed, checksRow }: { readonly session: string | undefined; readonly checksRow: boolean },
+): readonly Operation[] {
   const { key, session } = lease;
-  const checks = [hasIndex(lease), ...(plan.checksRow ? [hasIndex(row)] : [])];
+  const checks = [hasIndex(lease), ...(checksRow ? [hasIndex(row)] : [])];
   const written = plan.metadata === undefined ? [] : [set(row.key, JSON.stringify(plan.metadata))];
   if (plan.held === undefined) return [...checks, ...written];
   const value = JSON.stringify(plan.held);
@@ -186,6 +121,10 @@ function operationsOf({ row, lease }: SeenRow, plan: Plan, renewed: string | und
   if (renewed !== undefined) return [...checks, ...freed, lock(key, value, renewed), ...written];
   const isFreed = plan.lock === 'givenBack' && session !== undefined;
   return [...checks, ...(isFreed ? freed : [set(key, value)]), ...written];
+}
+
+function leftAtBreak({ lease: { session }, held }: SeenRow, clock: Clock): Millis {
+  return session === undefined ? 0 : (leftOf(clock, session) ?? (held.seconds ?? 0) * 1000);
 }
 
 /** Undefined: there is no such row. */
@@ -228,10 +167,14 @@ function listed(seen: SeenRow): ListedRow {
   const hasLasted = date + DATE_CUT_MS >= at + seconds * 1000;
   const isBroken = lease.isBroken || (lease.isOver && !hasLasted);
   return {
-    etag: etagOf(String(row.index)),
+    etag: etagAt(row),
     ...listedLease({ ...lease, isBroken }),
     metadata: JSON.parse(row.value) as Metadata,
   };
+}
+
+function etagAt({ index }: KeyValue): ETag {
+  return etagOf(String(index));
 }
 
 /** A date is cut to whole seconds. */

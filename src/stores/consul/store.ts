@@ -1,19 +1,19 @@
 import type { JobName } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import { type CallOptions, type ListedControl, type ListedRow, StoreDeniedError } from '../../lease/store';
+import { type ListedControl, type ListedRow, StoreDeniedError } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
-import { listingOf } from '../facets/facets';
-import type { JobRowCalls } from '../port';
-import { type Exchange, exchangesWith } from './agents';
+import type { ListedRows } from '../facets/rows';
+import type { ConsulCluster } from '../http/url';
+import type { Question } from '../port';
+import { type Exchange, exchangesWith, FAULTS } from './agents';
 import { type Ask, type Cluster, asker } from './ask';
 import { entriesIn, headIn } from './entries';
 import { type Keys, headKey, idIn, keysIn, rowKeys } from './keys';
 import { logsIn } from './logs';
-import { retentionIn } from './retention';
-import { leftIn, rowCalls, rowsAmong } from './rows';
-import type { ConsulCluster } from './settings';
-import { type KeyValue, create, removeTree, tree } from './wire';
+import { purgeIn } from './retention';
+import { leftIn, rowsAmong, rowsIn } from './rows';
+import { create, removeTree, tree } from './wire';
 
 /**
  * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
@@ -73,59 +73,59 @@ export function consul(options: AdapterOptions<ConsulCluster>): Adapter {
   const location = `${server.location}/${container}`;
   const callTimeoutMs = server.members.length === 1 ? limit : Math.min(limit, PATIENCE_MS);
   const exchange = exchangesWith(server);
-  const ask = asker({ location, clock, callTimeoutMs, exchange, layout, node, onOutcome });
+  const cluster: Cluster = { location, clock, callTimeoutMs, exchange, layout, node, onOutcome, faults: FAULTS };
+  const ask = asker(cluster);
+  const place = { ask, clock };
   return adapterOf({
     location,
     clock,
-    prepare: (call) => prepareLayout(ask, { exchange, layout, node, container }, call),
-    jobs: jobRowsIn(ask, clock, keys),
+    prepare: (question) => prepareLayout(ask, cluster, question),
+    jobs: rowsIn({ ...place, folder: keys.jobs }),
+    listJobs: (question, only) => listJobs({ ...place, keys }, question, only),
+    elections: rowsIn({ ...place, folder: elections }),
+    listElections: (question) =>
+      ask(question, async (calls) => rowsAmong(elections, await calls.transact(tree(elections)))),
     entries: entriesIn(ask, keys),
-    keys,
-    logs: logsIn(ask, keys),
-    retention: retentionIn(ask, keys),
-    elections: rowCalls({ ask, clock, folder: elections }),
-    listElections: (options) =>
-      ask({ what: 'list elections', kind: 'listing', options }, async (calls) =>
-        rowsAmong(elections, await calls.transact(tree(elections))),
-      ),
+    logs: logsIn(ask),
+    keys: keys.entries,
+    purge: purgeIn(ask, keys),
+    async look(question) {
+      const { date, found } = await ask(question, (calls) => calls.transactAnyway(tree(layout)));
+      // The date is cut to whole seconds.
+      return { isThere: found?.length === 1, date, cutMs: 500 };
+    },
+    deleteRow: (question, name) => ask(question, (calls) => calls.transact(removeTree(rowKeys(elections, name).row))),
     nouns: { object: 'row', place: 'container' },
     remedies: REMEDIES,
-    // The date is cut to whole seconds.
-    look: async () => ({ ...(await lookForLayout(ask, layout)), cutMs: 500 }),
-    deleteRow: (name) =>
-      ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (calls) =>
-        calls.transact(removeTree(rowKeys(elections, name).row)),
-      ),
   });
 }
 
 /** Where another agent can be asked, one that does not answer is given up sooner. An election takes some seconds. */
 const PATIENCE_MS = 4_000;
 
-/** The rows of jobs. One transaction lists them with their controls, as of one instant. */
-function jobRowsIn(ask: Ask, clock: Clock, { jobs: folder, controls: controlKeys }: Keys): JobRowCalls {
-  const controlsAmong = (found: readonly KeyValue[]): ReadonlyMap<string, ListedControl> => {
+/** One transaction lists rows with their controls, as of one instant. */
+function listJobs(
+  { ask, clock, keys }: { readonly ask: Ask; readonly clock: Clock; readonly keys: Keys },
+  question: Question,
+  only: JobName | undefined,
+): Promise<ListedRows> {
+  const { jobs: folder } = keys;
+  const controlKeys = keys.entries('controls');
+  return ask(question, async (calls) => {
+    const places =
+      only === undefined ? [folder, controlKeys.heads] : [rowKeys(folder, only).row, headKey(controlKeys, only)];
+    const answer = await calls.transact(...places.map(tree));
+    const { date, found = [] } = answer;
+    const sessions = new Map(found.map(({ key, session }) => [key, session]));
+    const withLeft = (name: JobName, row: ListedRow): ListedRow => {
+      if (only === undefined || row.lease !== 'leased') return row;
+      return { ...row, leftMs: leftIn(clock, sessions.get(rowKeys(folder, name).lease)) };
+    };
+    const rows = [...rowsAmong(folder, answer)].map(([name, row]) => [name, withLeft(name, row)] as const);
     const controls = found.filter(({ key }) => key.startsWith(controlKeys.heads));
-    return new Map(controls.map((kv) => [idIn(controlKeys, kv.key), headIn(kv)]));
-  };
-  return {
-    ...rowCalls({ ask, clock, folder }),
-    list: (options) =>
-      ask({ what: 'list jobs', kind: 'listing', options }, async (calls) => {
-        const only = options?.job;
-        const places =
-          only === undefined ? [folder, controlKeys.heads] : [rowKeys(folder, only).row, headKey(controlKeys, only)];
-        const answer = await calls.transact(...places.map(tree));
-        const { date, found = [] } = answer;
-        const sessions = new Map(found.map(({ key, session }) => [key, session]));
-        const withLeft = (name: JobName, row: ListedRow): ListedRow => {
-          if (only === undefined || row.lease !== 'leased') return row;
-          return { ...row, leftMs: leftIn(clock, sessions.get(rowKeys(folder, name).lease)) };
-        };
-        const rows = [...rowsAmong(folder, answer)].map(([name, row]) => [name, withLeft(name, row)] as const);
-        return listingOf(date, new Map(rows), controlsAmong(found), only);
-      }),
-  };
+    const entries = controls.map((kv): [string, ListedControl] => [idIn(controlKeys, kv.key), headIn(kv)]);
+    return { date, rows: new Map(rows), controls: new Map(entries) };
+  });
 }
 
 /**
@@ -134,12 +134,7 @@ function jobRowsIn(ask: Ask, clock: Clock, { jobs: folder, controls: controlKeys
  * A session of an agent's own node ends with that agent. This node is not a machine: it is only in the catalog, has no
  * checks, and stays.
  */
-async function prepareLayout(
-  ask: Ask,
-  { exchange, layout, node, container }: Pick<Cluster, 'layout' | 'node' | 'exchange'> & { readonly container: string },
-  options: CallOptions | undefined,
-): Promise<void> {
-  const question = { what: `create ${container}`, kind: 'container', options } as const;
+async function prepareLayout(ask: Ask, { exchange, layout, node }: Cluster, question: Question): Promise<void> {
   const isThere = await ask(question, async (calls) => {
     const { found } = await calls.transactAnyway(tree(layout));
     return found?.length === 1;
@@ -161,10 +156,4 @@ async function register(exchange: Exchange, node: string, signal: AbortSignal): 
   if (json !== null) return;
   const body = { Node: node, Address: '127.0.0.1', NodeMeta: { 'external-node': 'true', 'external-probe': 'false' } };
   await exchange({ method: 'PUT', path: '/v1/catalog/register', body, signal });
-}
-
-async function lookForLayout(ask: Ask, layout: string) {
-  const question = { what: 'look for the layout', kind: 'listing', options: undefined } as const;
-  const { date, found } = await ask(question, (calls) => calls.transactAnyway(tree(layout)));
-  return { isThere: found?.length === 1, date };
 }

@@ -1,15 +1,12 @@
 import type { EpochMs, Millis } from '../../core/brand';
-import { given } from '../../core/given';
-import type { CallOptions } from '../../lease/port/call';
+import type { CallOptions } from '../../lease/store';
 import { NoContainerError } from '../client-error';
 import { dateIn, memberTime } from '../http/time';
-import { type Call, metered, type Service } from '../metered';
-import { failure, resultOf } from './errors';
+import { metered, type Service } from '../metered';
+import type { Question } from '../port';
 import type { Exchange } from './members';
 import { grant, remaining } from './time';
 import { get, isThere, type Transaction, type TransactionAnswer, transactionIn } from './wire';
-
-export type Question = Pick<Call<unknown>, 'what' | 'kind' | 'options'>;
 
 export interface Dated extends TransactionAnswer {
   readonly date: EpochMs;
@@ -44,7 +41,7 @@ export function asker(cluster: Cluster): Ask {
   const { layout, exchange } = cluster;
   const time = memberTime(cluster.clock);
   const make = <T>(question: Question, send: (signal: AbortSignal) => Promise<T>, isNothing?: (answer: T) => boolean) =>
-    metered({ ...cluster, failure, resultOf }, { ...question, ...given({ isNothing }) }, send);
+    metered(cluster, { ...question, isNothing }, send);
 
   async function send(request: object, signal: AbortSignal): Promise<Dated> {
     const { json, dateHeader } = await exchange('kv/txn', request, signal);

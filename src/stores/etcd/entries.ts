@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { type Condition, type Entries, type Head, type Question, afterPrefix, etagOf, headOf, pageOf } from '../port';
-import { BODY_BYTES, checkMetadata } from '../limits';
+import { BODY_BYTES } from '../limits';
+import {
+  type Condition,
+  type EntriesQuestion,
+  type Entries,
+  type Head,
+  afterPrefix,
+  etagOf,
+  headOf,
+  pageOf,
+} from '../port';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';
 import { only, revisionOf } from './rows';
@@ -32,9 +41,8 @@ const WHOLE = '=';
 const PARTS = '+';
 
 export function entriesIn(ask: Ask): Entries<EntryKeys> {
-  const entries: Entries<EntryKeys> = {
+  return {
     async put({ id, condition, metadata, body, ...question }) {
-      checkMetadata(metadata);
       const { heads, bodies } = question.keys;
       const at = await ask.now(question.options);
       const uploaded = body === undefined ? [] : await bodyOperations(ask, question, `${bodies}${id}`, body);
@@ -71,7 +79,6 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       return (await ask.transact(question, { compare, success: removalOf(keys, id) })).succeeded;
     },
   };
-  return entries;
 }
 
 function comparesOf(key: string, condition: Condition): Compare[] {
@@ -100,7 +107,7 @@ export function removalOf({ heads, bodies }: EntryKeys, id: string) {
  * Writes a body that is too long for one request in parts, which end by themselves unless the operations returned take
  * place.
  */
-async function bodyOperations(ask: Ask, question: Question<EntryKeys>, key: string, body: string) {
+async function bodyOperations(ask: Ask, question: EntriesQuestion<EntryKeys>, key: string, body: string) {
   const bytes = Buffer.from(body);
   if (bytes.length <= PART_BYTES) return [put(key, `${WHOLE}${body}`)];
   const name = randomBytes(9).toString('base64url');
@@ -121,7 +128,7 @@ function partKey(key: string, name: string, index: number): string {
 /** Undefined: it is larger than any that cronlease writes. */
 async function wholeOf(
   ask: Ask,
-  { what, kind, options }: Question<EntryKeys>,
+  { what, kind, options }: EntriesQuestion<EntryKeys>,
   { key, value }: KeyValue,
 ): Promise<string | undefined> {
   if (value.startsWith(WHOLE)) return value.slice(WHOLE.length);

@@ -1,13 +1,12 @@
-import type { JobName } from '../../core/brand';
-import { type FacetKeys, facetKeys } from '../port';
+import type { FacetKeys } from '../port';
 
 /** The names of the keys, or what they begin with. */
-export interface Keys extends FacetKeys<EntryKeys> {
+export interface Keys {
   /** It exists if the container does. */
   readonly layout: string;
   readonly jobs: RowKeys;
   readonly elections: RowKeys;
-  readonly logs: (job: JobName) => LogKeys;
+  readonly entries: FacetKeys<EntryKeys>;
   /** When which revision was the newest: a key for each mark, with the time in its name. */
   readonly marks: string;
 }
@@ -26,15 +25,10 @@ export interface RowKeys {
 
 /** Each is followed by the entry's id. */
 export interface EntryKeys {
+  /** Of a log, the length. */
   readonly heads: string;
+  /** Of a log, the text, in keys that end with the place where each begins. */
   readonly bodies: string;
-}
-
-export interface LogKeys {
-  /** The length. */
-  readonly heads: string;
-  /** The text, in keys that end with the place where each begins. */
-  readonly texts: string;
 }
 
 /** @param container has no character that needs an escape */
@@ -46,13 +40,17 @@ export function keysIn(prefix: string, container: string): Keys {
     terms: key(`${name}-terms/`),
     locks: key(`${name}-locks/`),
   });
-  const entries = (name: string): EntryKeys => ({ heads: key(`${name}/`), bodies: key(`bodies/${name}/`) });
   return {
     layout: key('layout'),
     jobs: rows('jobs'),
     elections: rows('elections'),
-    ...facetKeys((kind, job) => entries(job === undefined ? kind : `${kind}/${job}`)),
-    logs: (job) => ({ heads: key(`logs/${job}/`), texts: key(`log-texts/${job}/`) }),
+    entries(facet, job) {
+      const name = job === undefined ? facet : `${facet}/${job}`;
+      return {
+        heads: key(`${name}/`),
+        bodies: key(facet === 'logs' ? `log-texts/${String(job)}/` : `bodies/${name}/`),
+      };
+    },
     marks: key('marks/'),
   };
 }

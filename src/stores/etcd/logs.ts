@@ -1,46 +1,30 @@
-import type { JobName } from '../../core/brand';
-import type { LogStore } from '../../lease/store';
-import { checkLogText } from '../limits';
+import { type Logs, afterPrefix, pageOf } from '../port';
 import type { Ask } from './ask';
 import { PART_BYTES } from './entries';
-import type { Keys, LogKeys } from './keys';
+import type { EntryKeys } from './keys';
 import { only } from './rows';
 import { afterKey, get, hasValue, isAbsent, put, range, removeRange } from './wire';
-import { afterPrefix } from '../port';
 
 /** No log is as long. */
 const FAR = 10 ** 14;
 
 /** The keys of one log. */
-interface Log {
-  readonly head: string;
-  readonly textAt: (place: number) => string;
-}
-
-function logOf({ heads, texts }: LogKeys, id: string): Log {
+function logOf({ heads, bodies }: EntryKeys, id: string) {
   return {
     head: `${heads}${id}`,
-    textAt: (place) => `${texts}${id}/${String(Math.min(place, FAR)).padStart(15, '0')}`,
+    textAt: (place: number) => `${bodies}${id}/${String(Math.min(place, FAR)).padStart(15, '0')}`,
   };
 }
 
 /** A log's text lies in keys that are never rewritten. What lies beyond its length belongs to an append that failed. */
-export function logsIn(ask: Ask, { logs }: Keys): LogStore {
-  const named = (job: JobName, key: string, name: string) => ({
-    id: `${key}/${name}`,
-    ...logOf(logs(job), `${key}/${name}`),
-  });
+export function logsIn(ask: Ask): Logs<EntryKeys> {
   return {
-    async createLog(job, key, name, options) {
-      const { id, head } = named(job, key, name);
-      const question = { what: `create log ${id} of ${job}`, kind: 'write', options } as const;
-      const { succeeded } = await ask.transact(question, { compare: [isAbsent(head)], success: [put(head, '0')] });
-      return succeeded ? 'created' : 'exists';
+    async create({ keys, id, ...question }) {
+      const { head } = logOf(keys, id);
+      return (await ask.transact(question, { compare: [isAbsent(head)], success: [put(head, '0')] })).succeeded;
     },
-    async appendLog(job, key, name, { text, at }, options) {
-      checkLogText(text);
-      const { id, head, textAt } = named(job, key, name);
-      const question = { what: `append to log ${id} of ${job}`, kind: 'append', options } as const;
+    async append({ keys, id, text, at, ...question }) {
+      const { head, textAt } = logOf(keys, id);
       for (let from = 0; from < text.length; from += PART_BYTES) {
         const part = text.slice(from, from + PART_BYTES);
         const place = textAt(at + from);
@@ -52,13 +36,12 @@ export function logsIn(ask: Ask, { logs }: Keys): LogStore {
             ...(from + part.length === text.length ? [put(head, String(at + text.length))] : []),
           ],
         });
-        if (!succeeded) return 'refused';
+        if (!succeeded) return false;
       }
-      return 'appended';
+      return true;
     },
-    async readLog(job, key, name, { from, limit }, options) {
-      const { id, head, textAt } = named(job, key, name);
-      const question = { what: `read log ${id} of ${job}`, kind: 'read', options } as const;
+    async read({ keys, id, from, limit, ...question }) {
+      const { head, textAt } = logOf(keys, id);
       const after = afterKey(textAt(from));
       const success = [
         get(head),
@@ -77,14 +60,14 @@ export function logsIn(ask: Ask, { logs }: Keys): LogStore {
         .join('')
         .slice(Math.max(0, from - start), Math.max(0, end - start));
     },
-    async listLogs(job, key, { limit, continuation }, options) {
-      const prefix = `${logs(job).heads}${key}/`;
-      const question = { what: `list the logs of run ${key} of ${job}`, kind: 'listing', options } as const;
-      const from = continuation === undefined ? prefix : afterKey(`${prefix}${continuation}`);
-      const success = [range({ from, to: afterPrefix(prefix), limit: limit + 1 })];
+    async page({ keys: { heads }, prefix, limit, continuation, ...question }) {
+      const from = continuation === undefined ? `${heads}${prefix}` : afterKey(`${heads}${continuation}`);
+      const success = [range({ from, to: afterPrefix(`${heads}${prefix}`), limit: limit + 1 })];
       const found = (await ask.transact(question, { success })).found[0]?.kvs ?? [];
-      const page = found.slice(0, limit).map((kv) => ({ name: kv.key.slice(prefix.length), bytes: Number(kv.value) }));
-      return { logs: page, continuation: found.length > limit ? page.at(-1)?.name : undefined };
+      return pageOf(
+        found.map(({ key, value }) => ({ id: key.slice(heads.length), bytes: Number(value) })),
+        limit,
+      );
     },
   };
 }

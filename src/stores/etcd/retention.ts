@@ -1,10 +1,10 @@
 import type { Millis } from '../../core/brand';
-import type { CallOptions, Keep, Retention } from '../../lease/store';
+import type { CallOptions, Retention } from '../../lease/store';
 import type { Ask } from './ask';
 import { removalOf } from './entries';
-import type { EntryKeys, Keys, LogKeys } from './keys';
-import { all, isAsOld, type Operation, put, range, remove, removeRange } from './wire';
-import { afterPrefix } from '../port';
+import type { EntryKeys, Keys } from './keys';
+import { all, isAsOld, type Operation, put, range, removeRange } from './wire';
+import { afterPrefix, type Kept, keptIn } from '../port';
 
 /** At most so many entries in one call. */
 const BATCH = 1_000;
@@ -13,13 +13,6 @@ const RANGES = 100;
 const REMOVALS = 40;
 /** A mark this young is enough. */
 const MARK_EVERY_MS = 10 * 60_000;
-
-/** Entries of one kind or job that are kept equally long. */
-interface KeptKind {
-  readonly heads: string;
-  readonly keepMs: Millis;
-  readonly removal: (id: string) => readonly Operation[];
-}
 
 /** What is older than its keep, and has not been written since. */
 interface Old {
@@ -32,25 +25,22 @@ interface Old {
  * What a lifecycle rule does for blobs. etcd finds keys by the revision of their last write, and has no time: each call
  * marks which revision was the newest at its time, so an entry is deleted up to an hour after its time.
  */
-export function retentionIn(ask: Ask, keys: Keys): Retention {
-  return {
-    async purge(keep, options) {
-      if (keep.jobs.size === 0) return 'done';
-      const revisionBefore = await mark(ask, keys.marks, keep.longestMs, options);
-      const kept = keptIn(keys, keep);
-      const old: Old[] = [];
-      for (let from = 0; from < kept.length && old.length <= BATCH; from += RANGES) {
-        old.push(...(await oldAmong(ask, kept.slice(from, from + RANGES), revisionBefore, options)));
-      }
-      const now = old.slice(0, BATCH);
-      for (let from = 0; from < now.length; from += REMOVALS) {
-        const some = now.slice(from, from + REMOVALS);
-        const compare = some.map(({ head, revision }) => isAsOld(head, revision));
-        const success = some.flatMap(({ removal }) => removal);
-        await ask.transact({ what: 'delete old entries', kind: 'delete', options }, { compare, success });
-      }
-      return old.length > BATCH ? 'more' : 'done';
-    },
+export function purgeIn(ask: Ask, { entries, marks }: Pick<Keys, 'entries' | 'marks'>): Retention['purge'] {
+  return async (keep, options) => {
+    const revisionBefore = await mark(ask, marks, keep.longestMs, options);
+    const kept = keptIn(entries, keep);
+    const old: Old[] = [];
+    for (let from = 0; from < kept.length && old.length <= BATCH; from += RANGES) {
+      old.push(...(await oldAmong(ask, kept.slice(from, from + RANGES), revisionBefore, options)));
+    }
+    const now = old.slice(0, BATCH);
+    for (let from = 0; from < now.length; from += REMOVALS) {
+      const some = now.slice(from, from + REMOVALS);
+      const compare = some.map(({ head, revision }) => isAsOld(head, revision));
+      const success = some.flatMap(({ removal }) => removal);
+      await ask.transact({ what: 'delete old entries', kind: 'delete', options }, { compare, success });
+    }
+    return old.length > BATCH ? 'more' : 'done';
   };
 }
 
@@ -77,26 +67,9 @@ async function mark(
   return (keepMs) => before(keepMs)?.mod;
 }
 
-function keptIn(keys: Keys, { jobs, longestMs }: Keep): KeptKind[] {
-  const entries = (kind: EntryKeys, keepMs: Millis): KeptKind => ({
-    heads: kind.heads,
-    keepMs,
-    removal: (id) => removalOf(kind, id),
-  });
-  const logs = ({ heads, texts }: LogKeys, keepMs: Millis): KeptKind => ({
-    heads,
-    keepMs,
-    removal: (id) => [remove(`${heads}${id}`), removeRange(`${texts}${id}/`, afterPrefix(`${texts}${id}/`))],
-  });
-  return [
-    ...[...jobs].flatMap(([job, keepMs]) => [entries(keys.records(job), keepMs), logs(keys.logs(job), keepMs)]),
-    ...[keys.requests, keys.audits, keys.notices].map((kind) => entries(kind, longestMs)),
-  ];
-}
-
 async function oldAmong(
   ask: Ask,
-  kept: readonly KeptKind[],
+  kept: readonly Kept<EntryKeys>[],
   revisionBefore: RevisionBefore,
   options: CallOptions | undefined,
 ): Promise<Old[]> {
@@ -105,11 +78,15 @@ async function oldAmong(
     return revision === undefined ? [] : [{ ...one, revision }];
   });
   if (due.length === 0) return [];
-  const ranges = due.map(({ heads, revision }) =>
+  const ranges = due.map(({ keys: { heads }, revision }) =>
     range({ from: heads, to: afterPrefix(heads), keysOnly: true, mostRevision: revision, limit: BATCH + 1 }),
   );
   const { found } = await ask.transact({ what: 'look for old entries', kind: 'listing', options }, { success: ranges });
-  return due.flatMap(({ heads, revision, removal }, index) =>
-    (found[index]?.kvs ?? []).map(({ key }) => ({ head: key, revision, removal: removal(key.slice(heads.length)) })),
+  return due.flatMap(({ keys, revision }, index) =>
+    (found[index]?.kvs ?? []).map(({ key: head }) => ({
+      head,
+      revision,
+      removal: removalOf(keys, head.slice(keys.heads.length)),
+    })),
   );
 }

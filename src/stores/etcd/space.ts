@@ -1,9 +1,8 @@
 import { StoreError } from '../../lease/store';
 import type { Durability } from '../../lease/trial';
-import { listIn, objectIn, textIn } from '../http/json';
+import { listIn, objectIn, textIn } from '../http/members';
 import { metered } from '../metered';
 import type { Cluster } from './ask';
-import { failure, resultOf } from './errors';
 
 /** From this share of its quota on, a database deserves a warning. */
 const FULL = 0.8;
@@ -88,10 +87,7 @@ function megabytes(bytes: number): string {
 async function told(cluster: Cluster, path: string, request: object): Promise<unknown> {
   const question = { what: `ask for ${path}`, kind: 'properties', options: undefined } as const;
   try {
-    const { json } = await metered({ ...cluster, failure, resultOf }, question, (signal) =>
-      cluster.exchange(path, request, signal),
-    );
-    return json;
+    return (await metered(cluster, question, (signal) => cluster.exchange(path, request, signal))).json;
   } catch (error) {
     if (error instanceof StoreError) return undefined;
     throw error;

@@ -1,18 +1,18 @@
 import type { JobName } from '../../core/brand';
 import { given } from '../../core/given';
-import type { CallOptions, JobRowStore, ListedControl } from '../../lease/store';
+import type { ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
-import { listingOf } from '../facets/facets';
-import type { JobRowCalls } from '../port';
+import type { ListedRows } from '../facets/rows';
+import type { Members } from '../http/url';
+import type { Question } from '../port';
 import { type Ask, type Cluster, asker } from './ask';
 import { entriesIn, headIn } from './entries';
 import { type Keys, keysIn } from './keys';
 import { logsIn } from './logs';
-import { exchangesWith } from './members';
-import { retentionIn } from './retention';
-import { allRows, byName, leftOf, only, rangesOf, removalOf, rowCalls, rowIn, rowsIn } from './rows';
-import type { EtcdCluster } from './settings';
+import { exchangesWith, FAULTS } from './members';
+import { purgeIn } from './retention';
+import { byName, leftOf, only, rangesOf, removalOf, rowIn, rowsAmong, rowsIn } from './rows';
 import { durabilityOf } from './space';
 import { type Found, all, get, isAbsent, put } from './wire';
 
@@ -64,33 +64,42 @@ const REMEDIES: Trial['remedies'] = {
  * a lost answer leaves a place in the queue. A watch would need its own connection for each instance, and one that is
  * lost needs the sweep anyway.
  */
-export function etcd(options: AdapterOptions<EtcdCluster>): Adapter {
+export function etcd(options: AdapterOptions<Members>): Adapter {
   const { server, container, clock, callTimeoutMs: limit, onOutcome } = options;
   const keys = keysIn(server.prefix, container);
   const { layout, elections } = keys;
   const location = `${server.location}/${container}`;
   const callTimeoutMs = server.members.length === 1 ? limit : Math.min(limit, PATIENCE_MS);
-  const cluster: Cluster = { location, clock, callTimeoutMs, exchange: exchangesWith(server), layout, onOutcome };
+  const exchange = exchangesWith(server);
+  const cluster: Cluster = { location, clock, callTimeoutMs, exchange, layout, onOutcome, faults: FAULTS };
   const ask = asker(cluster);
   return adapterOf({
     location,
     clock,
-    prepare: (call) => prepareLayout(ask, { layout, container }, call),
-    jobs: jobRowsIn(ask, keys),
+    /** Makes the key by which all other calls see that the container exists. */
+    async prepare(question) {
+      await ask.transactAnyway(question, { compare: [isAbsent(layout)], success: [put(layout, VERSION)] });
+    },
+    jobs: rowsIn(ask, keys.jobs),
+    listJobs: (question, only) =>
+      only === undefined ? listAll(ask, keys, question) : listOne(ask, keys, question, only),
+    elections: rowsIn(ask, elections),
+    async listElections(question) {
+      const { found } = await ask.transact(question, { success: rangesOf(elections) });
+      return rowsAmong(elections, found);
+    },
     entries: entriesIn(ask),
-    keys,
-    logs: logsIn(ask, keys),
-    retention: retentionIn(ask, keys),
-    elections: rowCalls(ask, elections),
-    listElections: (call) => allRows(ask, elections, call),
+    logs: logsIn(ask),
+    keys: keys.entries,
+    purge: purgeIn(ask, keys),
+    async look(question) {
+      const { date, found } = await ask.transactAnyway(question, { success: [get(layout)] });
+      // The date is cut to whole seconds.
+      return { isThere: found[0]?.kvs.length === 1, date, cutMs: 500 };
+    },
+    deleteRow: (question, name) => ask.transact(question, { success: removalOf(elections, name) }),
     nouns: { object: 'row', place: 'container' },
     remedies: REMEDIES,
-    // The date is cut to whole seconds.
-    look: async () => ({ ...(await lookForLayout(ask, layout)), cutMs: 500 }),
-    deleteRow: (name) => {
-      const question = { what: 'delete the row of a trial', kind: 'delete', options: undefined } as const;
-      return ask.transact(question, { success: removalOf(elections, name) });
-    },
     durability: () => durabilityOf(cluster),
   });
 }
@@ -98,44 +107,25 @@ export function etcd(options: AdapterOptions<EtcdCluster>): Adapter {
 /** Where another member can be asked, one that does not answer is given up sooner. An election takes 1 to 2 s. */
 const PATIENCE_MS = 4_000;
 
-/** The rows of jobs. One transaction lists them with their controls, as of one revision. */
-function jobRowsIn(ask: Ask, { jobs: keys, controls: { heads } }: Keys): JobRowCalls {
-  const controlsIn = (found: Found | undefined): ReadonlyMap<string, ListedControl> =>
-    new Map([...byName(heads, found)].map(([name, kv]) => [name, headIn(kv)]));
-  return {
-    ...rowCalls(ask, keys),
-    async list(options) {
-      if (options?.job !== undefined) return listOne(options.job, options);
-      const question = { what: 'list jobs', kind: 'listing', options } as const;
-      const { date, found } = await ask.transact(question, { success: [...rangesOf(keys), all(heads)] });
-      return listingOf(date, rowsIn(keys, found), controlsIn(found[3]), undefined);
-    },
-  };
-
-  async function listOne(job: JobName, options: Parameters<JobRowStore['list']>[0]) {
-    const question = { what: `list ${job}`, kind: 'listing', options } as const;
-    const success = [keys.rows, keys.terms, keys.locks, heads].map((prefix) => get(`${prefix}${job}`));
-    const { date, found } = await ask.transact(question, { success });
-    const [row, terms, lock] = found.map(only);
-    const seen = row && rowIn({ row, terms, lock });
-    const leftMs = seen?.lease === 'leased' ? await leftOf(ask, question.what, lock?.lease, options) : undefined;
-    const rows = new Map(seen && [[job, { ...seen, ...given({ leftMs }) }]]);
-    return listingOf(date, rows, controlsIn(found[3]), job);
-  }
+/** One transaction lists rows with their controls, as of one revision. */
+async function listAll(ask: Ask, { jobs, entries }: Keys, question: Question): Promise<ListedRows> {
+  const { heads } = entries('controls');
+  const { date, found } = await ask.transact(question, { success: [...rangesOf(jobs), all(heads)] });
+  return { date, rows: rowsAmong(jobs, found), controls: controlsIn(heads, found[3]) };
 }
 
-/** Makes the key by which all other calls see that the container exists. */
-async function prepareLayout(
-  ask: Ask,
-  { layout, container }: { readonly layout: string; readonly container: string },
-  options: CallOptions | undefined,
-): Promise<void> {
-  const transaction = { compare: [isAbsent(layout)], success: [put(layout, VERSION)] };
-  await ask.transactAnyway({ what: `create ${container}`, kind: 'container', options }, transaction);
+async function listOne(ask: Ask, { jobs, entries }: Keys, question: Question, job: JobName): Promise<ListedRows> {
+  const { heads } = entries('controls');
+  const success = [jobs.rows, jobs.terms, jobs.locks, heads].map((prefix) => get(`${prefix}${job}`));
+  const { date, found } = await ask.transact(question, { success });
+  const [row, terms, lock] = found.map(only);
+  const seen = row && rowIn({ row, terms, lock });
+  const isLeased = seen?.lease === 'leased';
+  const leftMs = isLeased ? await leftOf(ask, question.what, lock?.lease, question.options) : undefined;
+  const rows = new Map(seen && [[job, { ...seen, ...given({ leftMs }) }]]);
+  return { date, rows, controls: controlsIn(heads, found[3]) };
 }
 
-async function lookForLayout(ask: Ask, layout: string) {
-  const question = { what: 'look for the layout', kind: 'listing', options: undefined } as const;
-  const { date, found } = await ask.transactAnyway(question, { success: [get(layout)] });
-  return { isThere: found[0]?.kvs.length === 1, date };
+function controlsIn(heads: string, found: Found | undefined): ReadonlyMap<string, ListedControl> {
+  return new Map([...byName(heads, found)].map(([name, kv]) => [name, headIn(kv)]));
 }

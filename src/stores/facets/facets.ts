@@ -1,23 +1,20 @@
-import type { EpochMs, JobName } from '../../core/brand';
-import { FLEET } from '../../core/fleet';
-import { given } from '../../core/given';
-import { LAYOUT } from '../../core/layout';
+import type { ETag, JobName } from '../../core/brand';
 import type {
   AuditStore,
+  CallOptions,
   ControlStore,
+  CreateAnswer,
   GroupStore,
   LedgerStore,
-  ListedControl,
-  ListedJob,
-  ListedRow,
-  Listing,
+  LogStore,
   NoticeStore,
   PieceStore,
   PresenceStore,
   RequestStore,
+  WriteAnswer,
 } from '../../lease/store';
-import { checkBody } from '../limits';
-import { type Entries, type FacetKeys, dateOf, ifSeen } from '../port';
+import { checkBody, checkLogText, checkMetadata } from '../limits';
+import { type Entries, type FacetKeys, type Logs, dateOf, ifSeen } from '../port';
 
 /** The facets whose objects are entries: metadata and mostly a body, written under a condition. */
 type EntryFacets = ControlStore &
@@ -29,20 +26,27 @@ type EntryFacets = ControlStore &
   AuditStore &
   GroupStore;
 
-export function facetsIn<Keys>(entries: Entries<Keys>, keys: FacetKeys<Keys>): EntryFacets {
+export function facetsIn<Keys>(unchecked: Entries<Keys>, keys: FacetKeys<Keys>): EntryFacets {
+  const entries: Entries<Keys> = {
+    ...unchecked,
+    async put(question) {
+      checkMetadata(question.metadata);
+      return unchecked.put(question);
+    },
+  };
   return {
-    ...controlsIn(entries, keys),
-    ...ledgerIn(entries, keys),
-    ...piecesIn(entries, keys),
-    ...requestsIn(entries, keys),
-    ...presencesIn(entries, keys),
-    ...noticesIn(entries, keys),
-    ...auditsIn(entries, keys),
-    ...groupsIn(entries, keys),
+    ...controlsIn(entries, keys('controls')),
+    ...ledgerIn(entries, (job) => keys('records', job)),
+    ...piecesIn(entries, (job) => keys('pieces', job)),
+    ...requestsIn(entries, keys('requests')),
+    ...presencesIn(entries, keys('presences')),
+    ...noticesIn(entries, keys('notices')),
+    ...auditsIn(entries, keys('audits')),
+    ...groupsIn(entries, keys('groups')),
   };
 }
 
-function controlsIn<Keys>(entries: Entries<Keys>, { controls: keys }: Pick<FacetKeys<Keys>, 'controls'>): ControlStore {
+function controlsIn<Keys>(entries: Entries<Keys>, keys: Keys): ControlStore {
   return {
     async readControl(job, options) {
       const what = `read the control of ${job}`;
@@ -61,37 +65,35 @@ function controlsIn<Keys>(entries: Entries<Keys>, { controls: keys }: Pick<Facet
   };
 }
 
-function ledgerIn<Keys>(entries: Entries<Keys>, { records }: Pick<FacetKeys<Keys>, 'records'>): LedgerStore {
+function ledgerIn<Keys>(entries: Entries<Keys>, keysOf: (job: JobName) => Keys): LedgerStore {
   return {
     async createRecord(job, key, { body, summary: metadata }, options) {
-      const question = { what: `create record ${key} of ${job}`, kind: 'write', keys: records(job), options } as const;
-      const etag = await entries.put({ ...question, id: key, condition: 'absent', metadata, body });
-      return etag === undefined ? { kind: 'exists' } : { kind: 'created', etag };
+      const question = { what: `create record ${key} of ${job}`, kind: 'write', keys: keysOf(job), options } as const;
+      return created(await entries.put({ ...question, id: key, condition: 'absent', metadata, body }));
     },
     async replaceRecord(job, key, { body, summary: metadata }, ifMatch, options) {
-      const question = { what: `replace record ${key} of ${job}`, kind: 'write', keys: records(job), options } as const;
+      const question = { what: `replace record ${key} of ${job}`, kind: 'write', keys: keysOf(job), options } as const;
       const etag = await entries.put({ ...question, id: key, condition: ifSeen(ifMatch), metadata, body });
       return etag === undefined ? { kind: 'refused' } : { kind: 'replaced', etag };
     },
     async readRecord(job, key, options) {
       const what = `read record ${key} of ${job}`;
-      const { head, body } = await entries.get({ what, kind: 'read', keys: records(job), id: key, options });
+      const { head, body } = await entries.get({ what, kind: 'read', keys: keysOf(job), id: key, options });
       return head && { body: checkBody(`ledger record "${key}" of job "${job}"`, body), etag: head.etag };
     },
     async listRecords(job, request, options) {
-      const question = { what: `list records of ${job}`, kind: 'listing', keys: records(job), options } as const;
+      const question = { what: `list records of ${job}`, kind: 'listing', keys: keysOf(job), options } as const;
       const { items, continuation } = await entries.page({ ...question, ...request });
       return { records: items.map(({ id, etag, metadata }) => ({ key: id, etag, summary: metadata })), continuation };
     },
   };
 }
 
-function requestsIn<Keys>(entries: Entries<Keys>, { requests: keys }: Pick<FacetKeys<Keys>, 'requests'>): RequestStore {
+function requestsIn<Keys>(entries: Entries<Keys>, keys: Keys): RequestStore {
   return {
     async createRequest(id, body, options) {
       const question = { what: `keep the input of request ${id}`, kind: 'write', keys, id, options } as const;
-      const etag = await entries.put({ ...question, condition: 'absent', metadata: {}, body });
-      return etag === undefined ? 'exists' : 'created';
+      return created(await entries.put({ ...question, condition: 'absent', metadata: {}, body })).kind;
     },
     async readRequest(id, options) {
       const what = `read the input of request ${id}`;
@@ -101,7 +103,7 @@ function requestsIn<Keys>(entries: Entries<Keys>, { requests: keys }: Pick<Facet
   };
 }
 
-function groupsIn<Keys>(entries: Entries<Keys>, { groups: keys }: Pick<FacetKeys<Keys>, 'groups'>): GroupStore {
+function groupsIn<Keys>(entries: Entries<Keys>, keys: Keys): GroupStore {
   return {
     async readGroup(group, options) {
       const what = `read group ${group}`;
@@ -110,18 +112,16 @@ function groupsIn<Keys>(entries: Entries<Keys>, { groups: keys }: Pick<FacetKeys
     },
     async writeGroup(group, body, ifMatch, options) {
       const question = { what: `write group ${group}`, kind: 'write', keys, id: group, options } as const;
-      const etag = await entries.put({ ...question, condition: ifSeen(ifMatch), metadata: {}, body });
-      return etag === undefined ? { kind: 'refused' } : { kind: 'written', etag };
+      return written(await entries.put({ ...question, condition: ifSeen(ifMatch), metadata: {}, body }));
     },
   };
 }
 
-function noticesIn<Keys>(entries: Entries<Keys>, { notices: keys }: Pick<FacetKeys<Keys>, 'notices'>): NoticeStore {
+function noticesIn<Keys>(entries: Entries<Keys>, keys: Keys): NoticeStore {
   return {
     async createNotice(id, { body, metadata }, options) {
       const question = { what: `create notice ${id}`, kind: 'write', keys, id, options } as const;
-      const etag = await entries.put({ ...question, condition: 'absent', metadata, body });
-      return etag === undefined ? { kind: 'exists' } : { kind: 'created', etag };
+      return created(await entries.put({ ...question, condition: 'absent', metadata, body }));
     },
     async readNotice(id, options) {
       const { head, body } = await entries.get({ what: `read notice ${id}`, kind: 'read', keys, id, options });
@@ -129,8 +129,7 @@ function noticesIn<Keys>(entries: Entries<Keys>, { notices: keys }: Pick<FacetKe
     },
     async writeNotice(id, metadata, ifMatch, options) {
       const question = { what: `write notice ${id}`, kind: 'metadata', keys, id, options } as const;
-      const etag = await entries.put({ ...question, condition: { version: ifMatch }, metadata });
-      return etag === undefined ? { kind: 'refused' } : { kind: 'written', etag };
+      return written(await entries.put({ ...question, condition: { version: ifMatch }, metadata }));
     },
     async deleteNotice(id, options) {
       await entries.remove({ what: `delete notice ${id}`, kind: 'delete', keys, id, options });
@@ -143,12 +142,11 @@ function noticesIn<Keys>(entries: Entries<Keys>, { notices: keys }: Pick<FacetKe
   };
 }
 
-function auditsIn<Keys>(entries: Entries<Keys>, { audits: keys }: Pick<FacetKeys<Keys>, 'audits'>): AuditStore {
+function auditsIn<Keys>(entries: Entries<Keys>, keys: Keys): AuditStore {
   return {
     async writeAudit(key, metadata, ifMatch, options) {
       const question = { what: `write audit entry ${key}`, kind: 'write', keys, id: key, options } as const;
-      const etag = await entries.put({ ...question, condition: ifSeen(ifMatch), metadata });
-      return etag === undefined ? { kind: 'refused' } : { kind: 'written', etag };
+      return written(await entries.put({ ...question, condition: ifSeen(ifMatch), metadata }));
     },
     async listAudits(request, options) {
       const question = { what: 'list audit entries', kind: 'listing', keys, options } as const;
@@ -158,16 +156,12 @@ function auditsIn<Keys>(entries: Entries<Keys>, { audits: keys }: Pick<FacetKeys
   };
 }
 
-function presencesIn<Keys>(
-  entries: Entries<Keys>,
-  { presences: keys }: Pick<FacetKeys<Keys>, 'presences'>,
-): PresenceStore {
+function presencesIn<Keys>(entries: Entries<Keys>, keys: Keys): PresenceStore {
   return {
     async writePresence(deployment, metadata, ifMatch, options) {
       const question = { what: `write the presence of ${deployment}`, kind: 'write', keys, options } as const;
       const condition = ifMatch === undefined ? 'any' : { version: ifMatch };
-      const etag = await entries.put({ ...question, id: deployment, condition, metadata });
-      return etag === undefined ? { kind: 'refused' } : { kind: 'written', etag };
+      return written(await entries.put({ ...question, id: deployment, condition, metadata }));
     },
     async listPresences(options) {
       const { now, found, ...strays } = await entries.all({ what: 'list deployments', kind: 'listing', keys, options });
@@ -178,35 +172,29 @@ function presencesIn<Keys>(
   };
 }
 
-/** A piece's id is its run's key and its name: neither key nor name has a slash. */
-function piecesIn<Keys>(entries: Entries<Keys>, { pieces }: Pick<FacetKeys<Keys>, 'pieces'>): PieceStore {
+function piecesIn<Keys>(entries: Entries<Keys>, keysOf: (job: JobName) => Keys): PieceStore {
+  /** Neither key nor name has a slash. */
+  const named = (verb: string, job: JobName, key: string, name: string, options: CallOptions | undefined) => {
+    const id = `${key}/${name}`;
+    return { what: `${verb} piece ${id} of ${job}`, keys: keysOf(job), id, options };
+  };
   return {
     async createPiece(job, key, name, { body, summary: metadata }, options) {
-      const id = `${key}/${name}`;
-      const question = { what: `create piece ${id} of ${job}`, kind: 'write', keys: pieces(job), id, options } as const;
-      const etag = await entries.put({ ...question, condition: 'absent', metadata, body });
-      return etag === undefined ? 'exists' : 'created';
+      const question = { ...named('create', job, key, name, options), kind: 'write' } as const;
+      return created(await entries.put({ ...question, condition: 'absent', metadata, body })).kind;
     },
     async readPiece(job, key, name, options) {
-      const id = `${key}/${name}`;
-      const what = `read piece ${id} of ${job}`;
-      const { head, body } = await entries.get({ what, kind: 'read', keys: pieces(job), id, options });
-      return head && checkBody(`piece "${id}" of job "${job}"`, body);
+      const question = named('read', job, key, name, options);
+      const { head, body } = await entries.get({ ...question, kind: 'read' });
+      return head && checkBody(`piece "${question.id}" of job "${job}"`, body);
     },
     async touchPiece(job, key, name, metadata, options) {
-      const id = `${key}/${name}`;
-      const question = {
-        what: `touch piece ${id} of ${job}`,
-        kind: 'metadata',
-        keys: pieces(job),
-        id,
-        options,
-      } as const;
+      const question = { ...named('touch', job, key, name, options), kind: 'metadata' } as const;
       const etag = await entries.put({ ...question, condition: 'there', metadata });
       return etag === undefined ? 'gone' : 'touched';
     },
     async listPieces(job, { key, prefix: names = '', ...request }, options) {
-      const question = { what: `list pieces of ${job}`, kind: 'listing', keys: pieces(job), options } as const;
+      const question = { what: `list pieces of ${job}`, kind: 'listing', keys: keysOf(job), options } as const;
       const prefix = key === undefined ? '' : `${key}/${names}`;
       const { now, items, continuation } = await entries.page({ ...question, ...request, prefix });
       const found = items.map(({ id, metadata, writtenMs }) => {
@@ -216,29 +204,44 @@ function piecesIn<Keys>(entries: Entries<Keys>, { pieces }: Pick<FacetKeys<Keys>
       return { pieces: found, continuation };
     },
     async deletePiece(job, key, name, options) {
-      const id = `${key}/${name}`;
-      await entries.remove({ what: `delete piece ${id} of ${job}`, kind: 'delete', keys: pieces(job), id, options });
+      await entries.remove({ ...named('delete', job, key, name, options), kind: 'delete' });
     },
   };
 }
 
-/**
- * Rows and controls of one instant as a listing. That of one job has neither the fleet nor the layout.
- *
- * @param entries of the controls; the listing has nothing else of them than a control needs
- */
-export function listingOf(
-  date: EpochMs,
-  rows: ReadonlyMap<string, ListedRow>,
-  entries: ReadonlyMap<string, ListedControl>,
-  only: JobName | undefined,
-): Listing {
-  const controls = new Map([...entries].map(([name, { etag, metadata }]) => [name, { etag, metadata }]));
-  const jobs = new Map<JobName, ListedJob>();
-  for (const name of new Set([...rows.keys(), ...controls.keys()] as JobName[])) {
-    if (name === FLEET || name === LAYOUT) continue;
-    jobs.set(name, { ...given({ row: rows.get(name), control: controls.get(name) }), date });
-  }
-  if (only !== undefined) return { date, jobs };
-  return { date, jobs, ...given({ fleet: controls.get(FLEET), layout: controls.get(LAYOUT) }) };
+/** @param etag undefined: the key is taken */
+function created(etag: ETag | undefined): CreateAnswer {
+  return etag === undefined ? { kind: 'exists' } : { kind: 'created', etag };
+}
+
+/** @param etag undefined: the condition did not hold */
+function written(etag: ETag | undefined): WriteAnswer {
+  return etag === undefined ? { kind: 'refused' } : { kind: 'written', etag };
+}
+
+export function logsIn<Keys>(logs: Logs<Keys>, keys: FacetKeys<Keys>): LogStore {
+  const named = (verb: string, job: JobName, key: string, name: string, options: CallOptions | undefined) => {
+    const id = `${key}/${name}`;
+    return { what: `${verb} log ${id} of ${job}`, keys: keys('logs', job), id, options };
+  };
+  return {
+    async createLog(job, key, name, options) {
+      const question = { ...named('create', job, key, name, options), kind: 'write' } as const;
+      return (await logs.create(question)) ? 'created' : 'exists';
+    },
+    async appendLog(job, key, name, { text, at }, options) {
+      checkLogText(text);
+      const question = { ...named('append to', job, key, name, options), kind: 'append' } as const;
+      return (await logs.append({ ...question, text, at })) ? 'appended' : 'refused';
+    },
+    readLog: (job, key, name, range, options) =>
+      logs.read({ ...named('read', job, key, name, options), kind: 'read', ...range }),
+    async listLogs(job, key, request, options) {
+      const what = `list the logs of run ${key} of ${job}`;
+      const question = { what, kind: 'listing', keys: keys('logs', job), options } as const;
+      const prefix = `${key}/`;
+      const { items, continuation } = await logs.page({ ...question, ...request, prefix });
+      return { logs: items.map(({ id, bytes }) => ({ name: id.slice(prefix.length), bytes })), continuation };
+    },
+  };
 }

@@ -3,8 +3,7 @@ import https from 'node:https';
 import { text } from 'node:stream/consumers';
 import { parsedJson } from '../../core/metadata';
 import { causeOf } from '../client-error';
-import { addressOf, type Member } from './address';
-import { filesOf, type Members, type TlsFiles } from './url';
+import { addressOf, filesOf, type Member, type Members, type TlsFiles } from './url';
 
 /** Calls of one process to one member at a time. Further ones wait for a connection. */
 const CONNECTIONS = 32;
@@ -147,4 +146,19 @@ async function exchange(
   const response = await promise;
   const said = await text(response);
   return { status: response.statusCode ?? 0, json: parsedJson(said), said, dateHeader: response.headers.date };
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+export function objectIn(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {};
+}
+
+export function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Numbers may come as texts. */
+export function textIn(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { StorageSettingsError } from '../azure-blob/connection';
-import { exposureOf, type NamedServer } from '../exposure';
-import { addressOf, type Member } from './address';
+import { exposureOf, type NamedServer, StorageSettingsError } from '../exposure';
+
+export interface Member {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** With brackets around an address that has colons. */
+export function addressOf({ host, port }: Member): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
+}
 
 /** The members of a cluster that a URL names. */
 export interface Members extends NamedServer {
@@ -32,13 +40,15 @@ export function filesOf({ cacert, cert, key }: TlsFiles): { ca?: string; cert?: 
 }
 
 /** How the URLs of a store look. */
-export interface UrlForm {
+interface UrlForm {
   /** Of the store, for messages. */
   readonly store: string;
   /** Without TLS. With it, an "s" follows. */
   readonly scheme: string;
   /** Where the URL names none. */
   readonly port: number;
+  /** The same with TLS, if it is another. */
+  readonly tlsPort?: number;
   readonly example: string;
 }
 
@@ -46,7 +56,7 @@ export interface UrlForm {
 export const TLS_PARAMETERS = ['cacert', 'cert', 'key'];
 
 /** Whether a connection string is a URL of this form. */
-export function hasScheme({ scheme }: UrlForm, text: string): boolean {
+function hasScheme({ scheme }: UrlForm, text: string): boolean {
   return new RegExp(`^${scheme}s?://`, 'i').test(text.trim());
 }
 
@@ -55,7 +65,7 @@ export function hasScheme({ scheme }: UrlForm, text: string): boolean {
  *
  * @throws StorageSettingsError without a cause, because any part of the URL may be its password
  */
-export function membersOf(form: UrlForm, text: string): Members {
+function membersOf(form: UrlForm, text: string): Members {
   const invalid = (problem: string): StorageSettingsError => invalidUrl(form, problem);
   const url = text.trim();
   if (url.includes('#')) throw invalid('it has a "#", which must be %23');
@@ -68,10 +78,11 @@ export function membersOf(form: UrlForm, text: string): Members {
   if (unknown !== undefined) throw invalid(`it has a parameter other than ${TLS_PARAMETERS.join(', ')}`);
   const secure = scheme.toLowerCase() !== form.scheme;
   if (!secure && query !== '') throw invalid(`${TLS_PARAMETERS.join(', ')} are for ${form.scheme}s://, which uses TLS`);
-  const file = (name: string): string | undefined => parameters.get(name) ?? undefined;
+  const file = (name: string): string | undefined => parameters.get(name) || undefined;
   const prefix = path.replace(/\/+$/, '');
   if (!/^[!-~]*$/.test(prefix)) throw invalid('its path has characters beside printable ASCII');
-  const members = hosts.split(',').map((host) => memberOf(form, host));
+  const port = secure ? (form.tlsPort ?? form.port) : form.port;
+  const members = hosts.split(',').map((host) => memberOf(form, host, port));
   const [user, ...password] = credentials.split(':');
   return {
     url,
@@ -85,8 +96,8 @@ export function membersOf(form: UrlForm, text: string): Members {
   };
 }
 
-function memberOf(form: UrlForm, text: string): Member {
-  const [, bare, host = bare, port = form.port] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
+function memberOf(form: UrlForm, text: string, usual: number): Member {
+  const [, bare, host = bare, port = usual] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
   if (host === undefined) throw invalidUrl(form, 'it names a member that is not HOST or HOST:PORT');
   if (Number(port) < 1 || Number(port) > 65_535) throw invalidUrl(form, 'it names a port that is none from 1 to 65535');
   return { host, port: Number(port) };
@@ -108,4 +119,76 @@ export function invalidUrl(
 ): StorageSettingsError {
   const message = `CRONLEASE_STORAGE is not a URL of ${store}: ${problem}. It looks like ${example}.`;
   return new StorageSettingsError('ConnectionStringInvalid', message);
+}
+
+const ETCD: UrlForm = {
+  store: 'etcd',
+  scheme: 'etcd',
+  port: 2379,
+  example: 'etcds://USER:PASSWORD@HOST:2379,HOST2:2379/PREFIX',
+};
+
+export function isEtcd(text: string): boolean {
+  return hasScheme(ETCD, text);
+}
+
+/** @throws StorageSettingsError */
+export function clusterOf(text: string): Members {
+  return membersOf(ETCD, text);
+}
+
+const CONSUL: UrlForm = {
+  store: 'Consul',
+  scheme: 'consul',
+  port: 8500,
+  example: 'consuls://:TOKEN@HOST:8501,HOST2:8501/PREFIX',
+};
+
+export interface ConsulCluster extends Omit<Members, 'user' | 'password'> {
+  /** Of the ACL; undefined: the agents' default one. */
+  readonly token: string | undefined;
+}
+
+export function isConsul(text: string): boolean {
+  return hasScheme(CONSUL, text);
+}
+
+/** @throws StorageSettingsError */
+export function agentsOf(text: string): ConsulCluster {
+  const { user, password: token, ...members } = membersOf(CONSUL, text);
+  if (user !== undefined) throw invalidUrl(CONSUL, 'it names a user: give the token of the ACL as :TOKEN@');
+  return { ...members, token };
+}
+
+const ZOOKEEPER: UrlForm = {
+  store: 'ZooKeeper',
+  scheme: 'zk',
+  port: 2181,
+  tlsPort: 2281,
+  example: 'zk://USER:PASSWORD@HOST1:2181,HOST2:2181/CHROOT',
+};
+
+export function isZooKeeper(text: string): boolean {
+  return hasScheme(ZOOKEEPER, text);
+}
+
+/**
+ * The prefix is the chroot, and a user has a password.
+ *
+ * @throws StorageSettingsError
+ */
+export function ensembleOf(text: string): Members {
+  const ensemble = membersOf(ZOOKEEPER, text);
+  const { prefix, user, password } = ensemble;
+  if (!/^(\/(?!\.\.?(\/|$))[\w.-]+)*$/.test(prefix)) {
+    const problem = 'its path is not a chroot: use letters, digits, ".", "-" and "_", such as /apps/jobs';
+    throw invalidUrl(ZOOKEEPER, problem);
+  }
+  if ((user === undefined) !== (password === undefined)) {
+    throw invalidUrl(ZOOKEEPER, 'its user has no password: use USER:PASSWORD@HOST');
+  }
+  if (user?.includes(':') === true) {
+    throw invalidUrl(ZOOKEEPER, 'its user has a ":", which ZooKeeper cannot tell from the password');
+  }
+  return ensemble;
 }

@@ -1,23 +1,6 @@
-import type { JobName } from '../../core/brand';
 import { BODY_BYTES } from '../limits';
-import { type Condition, type Entries, type FacetKeys, pageOf } from '../port';
-import { type Entry, type Folder, folderOf, heed, type State, written } from './state';
-
-export const CONTROLS = 'jobs/';
-
-export function foldersIn(state: State): FacetKeys<Folder> & { readonly logs: (job: JobName) => Folder } {
-  return {
-    controls: folderOf(state, CONTROLS),
-    requests: folderOf(state, 'requests/'),
-    presences: folderOf(state, 'deployments/'),
-    notices: folderOf(state, 'notices/'),
-    audits: folderOf(state, 'audit/'),
-    groups: folderOf(state, 'groups/'),
-    records: (job) => folderOf(state, `runs/${job}/`),
-    pieces: (job) => folderOf(state, `fanout/${job}/`),
-    logs: (job) => folderOf(state, `logs/${job}/`),
-  };
-}
+import { type Condition, type Entries, type Logs, pageOf } from '../port';
+import { type Entry, type Folder, heed, type State, written } from './state';
 
 export function entriesIn(state: State): Entries<Folder> {
   const { clock } = state;
@@ -38,9 +21,7 @@ export function entriesIn(state: State): Entries<Folder> {
     },
     async page({ keys: folder, prefix = '', limit, continuation = '', options }) {
       heed(options);
-      const found = [...folder].filter(([id]) => id.startsWith(prefix) && id > continuation);
-      const sorted = found.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, head]) => ({ id, ...head }));
-      return { now: clock.now(), ...pageOf(sorted, limit) };
+      return { now: clock.now(), ...pageOf(entriesAfter(folder, prefix, continuation), limit) };
     },
     async all({ keys: folder, options }) {
       heed(options);
@@ -64,4 +45,42 @@ function holds(entry: Entry | undefined, condition: Condition): boolean {
     default:
       return entry?.etag === condition.version;
   }
+}
+
+/** A log is an entry whose body grows. */
+export function logsOf(state: State): Logs<Folder> {
+  const textOf = (body: string) => ({ ...written(state, {}), writtenMs: state.clock.now(), body });
+  return {
+    async create({ keys: folder, id, options }) {
+      heed(options);
+      if (folder.has(id)) return false;
+      folder.set(id, textOf(''));
+      return true;
+    },
+    async append({ keys: folder, id, text, at, options }) {
+      heed(options);
+      const before = folder.get(id)?.body;
+      if (before?.length !== at) return false;
+      folder.set(id, textOf(before + text));
+      return true;
+    },
+    async read({ keys: folder, id, from, limit, options }) {
+      heed(options);
+      return folder.get(id)?.body.slice(from, from + limit);
+    },
+    async page({ keys: folder, prefix, limit, continuation = '', options }) {
+      heed(options);
+      const { items, ...page } = pageOf(entriesAfter(folder, prefix, continuation), limit);
+      return { items: items.map(({ id, body }) => ({ id, bytes: body.length })), ...page };
+    },
+  };
+}
+
+function entriesAfter(
+  folder: Folder,
+  prefix: string,
+  continuation: string,
+): readonly (Entry & { readonly id: string })[] {
+  const found = [...folder].filter(([id]) => id.startsWith(prefix) && id > continuation);
+  return found.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, head]) => ({ id, ...head }));
 }

@@ -1,93 +1,72 @@
-import type { JobRowStore, ListedRow } from '../../lease/store';
-import { listingOf } from '../facets/facets';
-import { listedLease, mayWrite } from '../lease-automaton';
-import { leaseSeconds, STORE_LIMITS } from '../limits';
-import { dateOf, type JobRowCalls, type RowCalls } from '../port';
-import { acquire, breakLease, NO_LEASE, renew, seenAt } from './lease';
-import { type Folder, heed, type Row, type State, written } from './state';
+import type { JobName } from '../../core/brand';
+import type { ListedRow } from '../../lease/store';
+import type { ListedRows } from '../facets/rows';
+import { type Change, guardedRows, listedLease, type SeenLease } from '../lease-automaton';
+import { STORE_LIMITS } from '../limits';
+import { dateOf, type Rows } from '../port';
+import { breakLease, folderOf, heed, NO_LEASE, type Row, type State, written } from './state';
 
-export function rowsOf(state: State, controls: Folder): JobRowCalls {
-  return { ...listing(state, controls), ...leases(state) };
-}
-
-function listing({ clock, rows }: State, controls: Folder): Pick<JobRowStore, 'list' | 'readRow'> {
-  const listedRow = ({ etag, metadata, lease }: Row): ListedRow => ({
-    etag,
-    ...listedLease(seenAt(clock.monotonic(), lease)),
-    metadata,
-  });
-  return {
-    async list(options) {
-      heed(options);
-      const only = options?.job;
-      const of = <Value>(map: ReadonlyMap<string, Value>): readonly (readonly [string, Value])[] =>
-        [...map].filter(([name]) => only === undefined || name === only);
-      const listed = of(rows).map(([name, row]) => [name, listedRow(row)] as const);
-      return listingOf(dateOf(clock.now()), new Map(listed), new Map(of(controls)), only);
-    },
-    async readRow(job, options) {
-      heed(options);
-      const row = rows.get(job);
-      return row && listedRow(row);
-    },
-  };
-}
-
-function leases(state: State): Omit<RowCalls, 'readRow'> {
+export function rowsOf(state: State): Rows {
   const { clock, rows } = state;
   return {
-    async createRow(job, metadata, options) {
+    async create({ job, options }, metadata) {
       heed(options);
-      const stored = written(state, metadata);
-      if (rows.has(job)) return 'exists';
-      rows.set(job, { ...stored, lease: NO_LEASE });
-      return 'created';
+      if (rows.has(job)) return undefined;
+      const row = { ...written(state, metadata), lease: NO_LEASE };
+      rows.set(job, row);
+      return row.etag;
     },
-    async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
-      heed(options);
-      const duration = leaseSeconds(leaseMs) * 1000;
-      const row = rows.get(job);
-      if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };
-      const lease = acquire(row.lease, leaseId, duration, clock.monotonic());
-      if (lease === undefined) return { kind: 'lost' };
-      rows.set(job, { ...row, lease });
-      return { kind: 'acquired', date: dateOf(clock.now()) };
-    },
-    async renew(job, leaseId, options) {
+    async read({ job, options }) {
       heed(options);
       const row = rows.get(job);
-      const lease = row && renew(row.lease, leaseId, clock.monotonic());
-      if (row === undefined || lease === undefined) return 'lost';
-      rows.set(job, { ...row, lease });
-      return 'renewed';
+      return row && listed(state, row);
     },
-    async writeRow(job, metadata, { leaseId, ifMatch }, options) {
-      heed(options);
-      const stored = written(state, metadata);
-      const row = rows.get(job);
-      if (row === undefined || row.etag !== ifMatch || !mayWrite(seenAt(clock.monotonic(), row.lease), leaseId)) {
-        return { kind: 'refused' };
-      }
-      rows.set(job, { ...stored, lease: row.lease });
-      return { kind: 'written', etag: stored.etag, date: dateOf(clock.now()) };
-    },
-    async release(job, leaseId, options) {
+    ...guardedRows(async ({ job, options }, decide) => {
       heed(options);
       const row = rows.get(job);
-      if (row === undefined || row.lease.holder !== leaseId) return 'lost';
-      if (options?.ifMatch !== undefined && row.etag !== options.ifMatch) return 'lost';
-      rows.set(job, { ...row, lease: NO_LEASE });
-      return 'released';
-    },
-    async breakLease(job, ifMatch, options) {
-      heed(options);
-      const row = rows.get(job);
-      if (row === undefined || row.etag !== ifMatch || row.lease.holder === undefined) return { kind: 'lost' };
-      const now = clock.monotonic();
-      const lease = breakLease(row.lease, STORE_LIMITS.leaseMs.most, now);
-      rows.set(job, { ...row, lease });
-      // The service rounds the answer to whole seconds.
-      return { kind: 'broken', leftMs: Math.round(Math.max(0, lease.until - now) / 1000) * 1000 };
-    },
+      const change = row && decide({ etag: row.etag, lease: leaseOf(state, row) });
+      if (row === undefined || change === undefined) return undefined;
+      const changed = changedBy(state, row, change);
+      rows.set(job, changed);
+      const left = { leftMs: Math.max(0, changed.lease.until - clock.monotonic()) };
+      return { etag: changed.etag, date: dateOf(clock.now()), ...(change.kind === 'break' && left) };
+    }),
   };
+}
+
+function changedBy(state: State, row: Row, change: Change): Row {
+  const { lease } = row;
+  const now = state.clock.monotonic();
+  switch (change.kind) {
+    case 'write':
+      return { ...written(state, change.metadata), lease };
+    case 'acquire': {
+      const { id: holder, leaseMs } = change;
+      return { ...row, lease: { holder, isBroken: false, leaseMs, until: now + leaseMs } };
+    }
+    case 'renew':
+      return { ...row, lease: { ...lease, until: now + lease.leaseMs } };
+    case 'release':
+      return { ...row, lease: NO_LEASE };
+    case 'break':
+      return { ...row, lease: breakLease(lease, STORE_LIMITS.leaseMs.most, now) };
+  }
+}
+
+export function listJobs(state: State, only: JobName | undefined): ListedRows {
+  const of = <Value>(map: ReadonlyMap<string, Value>): readonly (readonly [string, Value])[] =>
+    [...map].filter(([name]) => only === undefined || name === only);
+  return {
+    date: state.clock.now(),
+    rows: new Map(of(state.rows).map(([name, row]) => [name, listed(state, row)])),
+    controls: new Map(of(folderOf(state, 'controls'))),
+  };
+}
+
+function listed(state: State, row: Row): ListedRow {
+  return { etag: row.etag, ...listedLease(leaseOf(state, row)), metadata: row.metadata };
+}
+
+function leaseOf({ clock }: State, { lease: { holder, isBroken, until } }: Row): SeenLease {
+  return { holder, isBroken, isOver: clock.monotonic() >= until };
 }

@@ -1,12 +1,14 @@
 import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import type { LeaseBreaking, LeaseStore, LogStore } from '../../lease/store';
-import { facetsIn } from '../facets/facets';
-import { STORE_LIMITS, checkLogText } from '../limits';
-import { CONTROLS, entriesIn, foldersIn } from './entries';
-import { NO_LEASE, breakLease } from './lease';
-import { rowsOf } from './rows';
-import { type Folder, type State, heed, written } from './state';
+import type { LeaseBreaking, LeaseStore } from '../../lease/store';
+import { FOLDERS } from '../azure-blob/layout';
+import { facetsIn, logsIn } from '../facets/facets';
+import { breakingIn, listingOf, rowsIn } from '../facets/rows';
+import { STORE_LIMITS } from '../limits';
+import type { FacetKeys } from '../port';
+import { entriesIn, logsOf } from './entries';
+import { listJobs, rowsOf } from './rows';
+import { type Folder, type State, NO_LEASE, breakLease, folderOf, heed } from './state';
 
 /** A storage service in this process, with the rules of blob leases and a settable clock. */
 export interface MemoryService {
@@ -39,15 +41,21 @@ export function memoryService(clock: Clock, location?: string): MemoryService {
     folders: new Map(),
     writes: 0,
   };
-  const folders = foldersIn(state);
+  const folders: FacetKeys<Folder> = (facet, job) => folderOf(state, facet, job);
+  const rows = rowsOf(state);
   return {
     open: () => ({
       location: location ?? 'memory',
       limits: STORE_LIMITS,
       prepare: async (options) => heed(options),
-      ...rowsOf(state, folders.controls),
+      ...rowsIn(rows),
+      ...breakingIn(rows),
+      list: async (options) => {
+        heed(options);
+        return listingOf(listJobs(state, options?.job), options?.job);
+      },
       ...facetsIn(entriesIn(state), folders),
-      ...logsOf(state, folders.logs),
+      ...logsIn(logsOf(state), folders),
     }),
     breakLease(job, periodMs) {
       const row = state.rows.get(job);
@@ -58,51 +66,10 @@ export function memoryService(clock: Clock, location?: string): MemoryService {
       state.rows.delete(job);
     },
     deleteRecord(job, key) {
-      folders.records(job).delete(key);
+      folders('records', job).delete(key);
     },
     checkpoint: () => checkpointOf(state),
     failOver: (checkpoints, stateOf, leases) => failOver(state, { checkpoints, stateOf }, leases),
-  };
-}
-
-/** A log is an entry whose body grows. */
-function logsOf(state: State, folderOf: (job: JobName) => Folder): LogStore {
-  const textOf = (body: string) => ({ ...written(state, {}), writtenMs: state.clock.now(), body });
-  return {
-    async createLog(job, key, name, options) {
-      heed(options);
-      const folder = folderOf(job);
-      const id = `${key}/${name}`;
-      if (folder.has(id)) return 'exists';
-      folder.set(id, textOf(''));
-      return 'created';
-    },
-    async appendLog(job, key, name, { text, at }, options) {
-      heed(options);
-      checkLogText(text);
-      const folder = folderOf(job);
-      const id = `${key}/${name}`;
-      const before = folder.get(id)?.body;
-      if (before?.length !== at) return 'refused';
-      folder.set(id, textOf(before + text));
-      return 'appended';
-    },
-    async readLog(job, key, name, { from, limit }, options) {
-      heed(options);
-      return folderOf(job)
-        .get(`${key}/${name}`)
-        ?.body.slice(from, from + limit);
-    },
-    async listLogs(job, key, { limit, continuation = '' }, options) {
-      heed(options);
-      const found = [...folderOf(job)]
-        .filter(([id]) => id.startsWith(`${key}/`))
-        .map(([id, { body }]) => ({ name: id.slice(key.length + 1), bytes: body.length }))
-        .filter(({ name }) => name > continuation)
-        .sort((a, b) => (a.name < b.name ? -1 : 1));
-      const page = found.slice(0, limit);
-      return { logs: page, continuation: page.length < found.length ? page.at(-1)?.name : undefined };
-    },
   };
 }
 
@@ -135,7 +102,7 @@ function failOver({ rows, folders }: State, past: Past, leases: 'kept' | 'gone')
       past,
       entries,
       (at) => at.folders.get(name),
-      (id) => (name === CONTROLS ? `jobs/${id}/control` : name + id),
+      (id) => (name === FOLDERS.controls ? `jobs/${id}/control` : name + id),
     );
   }
 }

@@ -1,5 +1,5 @@
 import { type Call, metered, type Service } from '../metered';
-import { failure, isRolledBack, resultOf } from './errors';
+import { isRolledBack } from './errors';
 
 type Value = string | number | boolean | Buffer | null;
 export type Fields = Readonly<Record<string, unknown>>;
@@ -35,7 +35,7 @@ export function call(
   question: Call<readonly Fields[]>,
   use: (session: Session) => Promise<readonly Fields[]>,
 ): Promise<readonly Fields[]> {
-  return metered({ ...server, failure, resultOf }, { isNothing: (rows) => rows.length === 0, ...question }, (signal) =>
+  return metered(server, { isNothing: (rows) => rows.length === 0, ...question }, (signal) =>
     server.sessions(signal, (session) => use(repeating(session))),
   );
 }

@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../core/brand';
-import { BODY_BYTES, checkMetadata } from '../limits';
+import { BODY_BYTES } from '../limits';
 import { type Entries, type Head, afterPrefix, pageOf, versionOf } from '../port';
 import type { Ask, Fields } from './ask';
-import { DATE, type EntryKeys, etagIn, metadataIn, numberIn } from './tables';
+import { DATE, type EntryKeys, etagIn, metadataIn, numberIn } from './schema';
 
 const WRITTEN_AT = '(floor(extract(epoch from written_at)) * 1000)::float8 as written_at';
 const HEAD = `id, version, metadata, ${WRITTEN_AT}`;
@@ -13,7 +13,6 @@ const NEW_VERSION = 'version = gen_random_uuid(), written_at = clock_timestamp()
 export function entriesIn(ask: Ask): Entries<EntryKeys> {
   return {
     async put({ keys: { table, job }, id, condition, metadata, body, ...question }) {
-      checkMetadata(metadata);
       const values = [job, id, JSON.stringify(metadata), body === undefined ? null : Buffer.from(body)];
       const insert = `insert into ${table} as e (job, id, metadata, body) values ($1, $2, $3, $4)`;
       const update = `update ${table} as e set metadata = $3, body = coalesce($4, e.body), ${NEW_VERSION}

@@ -1,6 +1,4 @@
-import type { CallResult } from '../../core/storage-call';
-import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
-import { causeOf, isTokenRefused, noContainer } from '../client-error';
+import { faultsOf } from '../client-error';
 
 /** The SQLSTATE of an answer of the server; undefined: this is none. */
 export function stateOf(error: unknown): string | undefined {
@@ -14,6 +12,7 @@ export function stateOf(error: unknown): string | undefined {
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const MISSING = ['42P01', '3F000'];
+export const NO_RIGHT = '42501';
 /** A serialization failure, and a deadlock. */
 const ROLLED_BACK = ['40001', '40P01'];
 const TOO_MANY_CONNECTIONS = '53300';
@@ -24,6 +23,11 @@ const READ_ONLY = '25006';
 export function isRolledBack(error: unknown): boolean {
   // A FATAL one has closed the connection.
   return isAnswer(error) && ROLLED_BACK.includes(stateOf(error) ?? '');
+}
+
+/** Whether the schema or a table is missing. */
+export function isMissing(error: unknown): boolean {
+  return MISSING.includes(stateOf(error) ?? '');
 }
 
 /** The server of a connection takes no writes, and was asked nothing else. */
@@ -50,51 +54,11 @@ function isAnswer(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
 }
 
-export function failure(error: unknown, where: string): StoreError {
-  if (error instanceof StoreError) return error;
-  const cause = causeOf(error);
-  const state = stateOf(error);
-  if (state === undefined) {
-    if (isTokenRefused(error)) {
-      const said = `${where}: no token is available: ${cause.message}`;
-      return new StoreDeniedError(`${said}. ${REMEDY.noToken}`, { cause, why: 'noToken' });
-    }
-    const remedy = 'Check whether this machine can reach the server, and whether the server accepts its TLS settings.';
-    return new StoreUnavailableError(`${where}: ${cause.message}. ${remedy}`, { cause });
-  }
-  const said = `${where}: ${state} ${cause.message}`;
-  const why = denialOf(state);
-  if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
-  if (MISSING.includes(state)) return noContainer(said, cause, TABLE_MISSING);
-  return new StoreUnavailableError(`${said}. ${unavailableRemedy(state)}`, { cause });
-}
-
-export function resultOf(error: unknown): CallResult {
-  const state = stateOf(error);
-  if (state === undefined) return 'noAnswer';
-  if (denialOf(state) !== undefined) return 'denied';
-  return state === TOO_MANY_CONNECTIONS ? 'throttled' : 'error';
-}
-
 /** The error of a missing table is that of a missing schema. A new table would contradict what the others hold. */
 const TABLE_MISSING =
   ' If only one of its tables was dropped, no app creates it again: stop all apps, and restore the table from a backup.';
 
-const REMEDY = {
-  noToken:
-    'Give the app a managed identity; a person names a URL with a password, without CRONLEASE_STORAGE__credential.',
-  credentials: 'The server does not accept this user or password. Check both, and pg_hba.conf on the server.',
-  role: 'Grant this role usage on the schema, and select, insert, update and delete on its tables.',
-  network: 'The server refuses this network. Check its firewall, and pg_hba.conf.',
-} as const satisfies Record<Denial, string>;
-
-function denialOf(state: string): Denial | undefined {
-  if (state === '42501') return 'role';
-  // Class 28: invalid authorization specification.
-  return state.startsWith('28') ? 'credentials' : undefined;
-}
-
-function unavailableRemedy(state: string): string {
+function remedyOf(state: string): string | undefined {
   if (state === '3D000') return 'Create the database, or check its name.';
   if (state === READ_ONLY) {
     return 'This server is a replica, or read only for another reason, such as a full disk: connect to the primary.';
@@ -106,5 +70,25 @@ function unavailableRemedy(state: string): string {
   if (ROLLED_BACK.includes(state)) {
     return 'Other transactions interfered at each of several tries. The call has not taken effect.';
   }
-  return 'The call may or may not have taken effect.';
+  return undefined;
 }
+
+export const FAULTS = faultsOf<'credentials' | 'role'>({
+  isAnswer: (error) => stateOf(error) !== undefined,
+  denialOf(error) {
+    const state = stateOf(error) ?? '';
+    if (state === NO_RIGHT) return 'role';
+    // Class 28: invalid authorization specification.
+    return state.startsWith('28') ? 'credentials' : undefined;
+  },
+  isNoContainer: isMissing,
+  isThrottled: (error) => stateOf(error) === TOO_MANY_CONNECTIONS,
+  remedies: {
+    unreachable: 'Check whether this machine can reach the server, and whether the server accepts its TLS settings.',
+    noContainer: TABLE_MISSING,
+    credentials: 'The server does not accept this user or password. Check both, and pg_hba.conf on the server.',
+    role: 'Grant this role usage on the schema, and select, insert, update and delete on its tables.',
+  },
+  remedyOf: (error) => remedyOf(stateOf(error) ?? ''),
+  prefixOf: (error) => (stateOf(error) === undefined ? '' : `${String(stateOf(error))} `),
+});

@@ -1,9 +1,9 @@
 import type { JobName } from '../../core/brand';
-import type { CallOptions, LeaseBreaking, LeaseState, ListedRow, RowStore } from '../../lease/store';
-import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
-import { type RowCalls, versionOf } from '../port';
+import type { LeaseState, ListedRow } from '../../lease/store';
+import { STORE_LIMITS } from '../limits';
+import { type Question, type Rows, versionOf } from '../port';
 import type { Ask, Fields } from './ask';
-import { DATE, etagIn, metadataIn, numberIn } from './tables';
+import { DATE, etagIn, metadataIn, numberIn } from './schema';
 
 /**
  * The lease's state in the service's terms. A read shows rows as of its snapshot, and the clock goes on meanwhile: a
@@ -21,101 +21,64 @@ export const STATE = `case
 const LASTS = `clock_timestamp() + $3::integer * interval '1 ms'`;
 
 /** @param table of rows with leases: those of jobs, or of elections */
-export function rowCalls(ask: Ask, table: string): RowCalls {
-  return { ...readAndWrite(ask, table), ...leases(ask, table) };
-}
-
-function readAndWrite(ask: Ask, table: string): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
+export function rowsIn(ask: Ask, table: string): Rows {
   return {
-    async createRow(job, metadata, options) {
-      checkMetadata(metadata);
-      const rows = await ask({
-        what: `create the row of ${job}`,
-        kind: 'write',
-        sql: `insert into ${table} (name, metadata) values ($1, $2) on conflict do nothing returning 1`,
-        values: [job, JSON.stringify(metadata)],
-        options,
-      });
-      return rows.length > 0 ? 'created' : 'exists';
+    async create({ job, ...question }, metadata) {
+      const sql = `insert into ${table} (name, metadata) values ($1, $2) on conflict do nothing returning version`;
+      const [row] = await ask({ ...question, sql, values: [job, JSON.stringify(metadata)] });
+      return row && etagIn(row);
     },
-    async readRow(job, options) {
-      const [row] = await ask({
-        what: `read the row of ${job}`,
-        kind: 'read',
-        sql: `select version, metadata, ${STATE} from ${table} where name = $1`,
-        values: [job],
-        options,
-      });
+    async read({ job, ...question }) {
+      const sql = `select version, metadata, ${STATE} from ${table} where name = $1`;
+      const [row] = await ask({ ...question, sql, values: [job] });
       return row && rowIn(row);
     },
-    async writeRow(job, metadata, { leaseId, ifMatch }, options) {
-      checkMetadata(metadata);
+    async write({ job, ...question }, metadata, { leaseId, ifMatch }) {
       const [row] = await ask({
-        what: `write the row of ${job}`,
-        kind: 'metadata',
+        ...question,
         sql: `update ${table} set metadata = $2, version = gen_random_uuid()
           where name = $1 and version::text = $3 and lease_id = $4 and lease_until > clock_timestamp()
           returning version, ${DATE}`,
         values: [job, JSON.stringify(metadata), versionOf(ifMatch), leaseId],
-        options,
       });
-      if (row === undefined) return { kind: 'refused' };
-      return { kind: 'written', etag: etagIn(row), date: numberIn(row, 'date') };
+      return row && { etag: etagIn(row), date: numberIn(row, 'date') };
     },
-  };
-}
-
-function leases(ask: Ask, table: string): Pick<RowStore, 'acquire' | 'renew' | 'release'> & Required<LeaseBreaking> {
-  return {
-    async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
+    async acquire({ job, ...question }, { leaseId, leaseMs, ifMatch }) {
       const [row] = await ask({
-        what: `acquire the lease of ${job}`,
-        kind: 'acquire',
+        ...question,
         // The date is that of the lease itself: the first trust is computed from it.
         sql: `update ${table} set lease_id = $2, lease_ms = $3::integer, lease_until = ${LASTS}, breaking = false
           where name = $1 and version::text = $4
             and (lease_id is null or lease_until <= clock_timestamp() or (lease_id = $2 and not breaking))
           returning (floor(extract(epoch from lease_until - $3::integer * interval '1 ms')) * 1000)::float8 as date`,
-        values: [job, leaseId, leaseSeconds(leaseMs) * 1000, versionOf(ifMatch)],
-        options,
+        values: [job, leaseId, leaseMs, versionOf(ifMatch)],
       });
-      return row === undefined ? { kind: 'lost' } : { kind: 'acquired', date: numberIn(row, 'date') };
+      return row && numberIn(row, 'date');
     },
-    async renew(job, leaseId, options) {
-      const rows = await ask({
-        what: `renew the lease of ${job}`,
-        kind: 'renew',
-        sql: `update ${table} set lease_until = clock_timestamp() + lease_ms * interval '1 ms'
-          where name = $1 and lease_id = $2 and not breaking returning 1`,
-        values: [job, leaseId],
-        options,
-      });
-      return rows.length > 0 ? 'renewed' : 'lost';
+    async renew({ job, ...question }, leaseId) {
+      const sql = `update ${table} set lease_until = clock_timestamp() + lease_ms * interval '1 ms'
+          where name = $1 and lease_id = $2 and not breaking returning 1`;
+      return (await ask({ ...question, sql, values: [job, leaseId] })).length > 0;
     },
-    async release(job, leaseId, options) {
+    async release({ job, ...question }, leaseId, ifMatch) {
       const rows = await ask({
-        what: `release the lease of ${job}`,
-        kind: 'release',
+        ...question,
         sql: `update ${table} set lease_id = null, lease_ms = null, lease_until = null, breaking = false
           where name = $1 and lease_id = $2 and ($3::text is null or version::text = $3) returning 1`,
-        values: [job, leaseId, options?.ifMatch === undefined ? null : versionOf(options.ifMatch)],
-        options,
+        values: [job, leaseId, ifMatch === undefined ? null : versionOf(ifMatch)],
       });
-      return rows.length > 0 ? 'released' : 'lost';
+      return rows.length > 0;
     },
-    async breakLease(job, ifMatch, options) {
+    async break({ job, ...question }, ifMatch) {
       const [row] = await ask({
-        what: `break the lease of ${job}`,
-        kind: 'break',
+        ...question,
         sql: `update ${table}
           set breaking = true, lease_until = least(lease_until, clock_timestamp() + $3::integer * interval '1 ms')
           where name = $1 and version::text = $2 and lease_id is not null
           returning extract(epoch from lease_until - clock_timestamp())::float8 as seconds`,
         values: [job, versionOf(ifMatch), STORE_LIMITS.leaseMs.most],
-        options,
       });
-      if (row === undefined) return { kind: 'lost' };
-      return { kind: 'broken', leftMs: Math.max(0, Math.round(numberIn(row, 'seconds'))) * 1000 };
+      return row && Math.max(0, numberIn(row, 'seconds')) * 1000;
     },
   };
 }
@@ -126,12 +89,8 @@ export function rowIn(fields: Fields): ListedRow {
   return { etag: etagIn(fields), ...lease, metadata: metadataIn(fields) };
 }
 
-export async function allRows(
-  ask: Ask,
-  table: string,
-  options: CallOptions | undefined,
-): Promise<ReadonlyMap<JobName, ListedRow>> {
+export async function allRows(ask: Ask, table: string, question: Question): Promise<ReadonlyMap<JobName, ListedRow>> {
   const sql = `select name, version, metadata, ${STATE} from ${table} order by name`;
-  const rows = await ask({ what: 'list elections', kind: 'listing', sql, options });
+  const rows = await ask({ ...question, sql });
   return new Map(rows.map((row) => [row['name'] as JobName, rowIn(row)]));
 }

@@ -1,7 +1,60 @@
-import { type CallOptions, StoreDeniedError } from '../../lease/store';
-import { type Server, call } from './ask';
-import { failure, stateOf } from './errors';
-import { tablesIn } from './tables';
+import type { ETag, JobName } from '../../core/brand';
+import { type Metadata, StoreDeniedError } from '../../lease/store';
+import { type FacetKeys, type Question, etagOf } from '../port';
+import { type Fields, type Server, call } from './ask';
+import { FAULTS, isMissing, NO_RIGHT, stateOf } from './errors';
+
+/** The names of tables, with the schema that the container names. */
+export type Tables = Readonly<Record<(typeof TABLES)[number], string>>;
+
+const TABLES = [
+  'tables',
+  'jobs',
+  'elections',
+  'controls',
+  'records',
+  'logs',
+  'log_texts',
+  'pieces',
+  'requests',
+  'presences',
+  'notices',
+  'audits',
+  'groups',
+] as const;
+
+/** @param schema a container's name: it has no character that needs an escape */
+export function tablesIn(schema: string): Tables {
+  return Object.fromEntries(TABLES.map((table) => [table, `"${schema}".${table}`])) as Tables;
+}
+
+export interface EntryKeys {
+  readonly table: string;
+  /** Empty for a kind that belongs to no job. */
+  readonly job: JobName | '';
+}
+
+export function entryKeysIn(tables: Tables): FacetKeys<EntryKeys> {
+  return (facet, job) => ({ table: tables[facet], job: job ?? '' });
+}
+
+/** The port's `date`, in a select or a returning list: when the statement came, so never later than what it shows. */
+export const DATE = '(floor(extract(epoch from transaction_timestamp())) * 1000)::float8 as date';
+
+export function etagIn(fields: Fields, name = 'version'): ETag {
+  return etagOf(String(fields[name]));
+}
+
+export function metadataIn(fields: Fields, name = 'metadata'): Metadata {
+  return fields[name] as Metadata;
+}
+
+/** @throws Error if the statement does not select it: a bug in this adapter */
+export function numberIn(fields: Fields | undefined, name: string): number {
+  const value = fields?.[name];
+  if (typeof value !== 'number') throw new Error(`the statement returns no number "${name}"`);
+  return value;
+}
 
 /**
  * The version of the tables. A later one must leave the tables usable for the release before it, because the instances
@@ -51,15 +104,14 @@ insert into ${t.tables} values (${String(VERSION)}) on conflict do nothing;`;
  * Creates the schema and the tables if they are missing. If they exist, one read shows that, and no right to create
  * anything is needed. Instances that start side by side wait for each other at a lock that ends with the transaction.
  */
-export async function prepareLayout(server: Server, schema: string, options: CallOptions | undefined): Promise<void> {
+export async function prepareLayout(server: Server, schema: string, question: Question): Promise<void> {
   const { tables } = tablesIn(schema);
-  const question = { what: `create the tables of ${schema}`, kind: 'container', options } as const;
-  await call(server, question, async (session) => {
+  await call(server, { ...question, what: `create the tables of ${schema}` }, async (session) => {
     try {
       const [found] = await session.query(`select max(number) as number from ${tables}`);
       if (Number(found?.['number']) >= VERSION) return [{}];
     } catch (error) {
-      if (!['42P01', '3F000'].includes(stateOf(error) ?? '')) throw error;
+      if (!isMissing(error)) throw error;
     }
     try {
       // One message is one transaction, also behind a pooler. "create schema if not exists" needs the right to create
@@ -72,8 +124,8 @@ do $$ begin
 end $$;
 ${layoutOf(schema)}`);
     } catch (error) {
-      const cause = failure(error, `create the tables at ${server.location}`);
-      if (stateOf(error) !== '42501') throw error;
+      if (stateOf(error) !== NO_RIGHT) throw error;
+      const cause = FAULTS.failure(error, `create the tables at ${server.location}`);
       throw new StoreDeniedError(
         `${server.location}: the schema "${schema}" lacks its tables, and this role may not create them. Let the owner of ` +
           'the database create them (docs/reference/stores.md has the statements), or grant the right to do so.',

@@ -1,6 +1,5 @@
 import { env } from 'node:process';
-import { StorageSettingsError } from '../azure-blob/connection';
-import type { Exposure, NamedServer } from '../exposure';
+import { type Exposure, type NamedServer, StorageSettingsError } from '../exposure';
 
 export type Database = NamedServer;
 

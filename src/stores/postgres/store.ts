@@ -1,17 +1,18 @@
+import type { JobName } from '../../core/brand';
 import type { ListedControl, ListedRow } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
-import { listingOf } from '../facets/facets';
-import type { JobRowCalls } from '../port';
+import type { NamedServer } from '../exposure';
+import type { ListedRows } from '../facets/rows';
+import type { Question } from '../port';
 import { type Ask, asker, type Fields, type Server } from './ask';
 import { entriesIn } from './entries';
+import { FAULTS } from './errors';
 import { logsIn } from './logs';
-import { retentionIn } from './retention';
-import { allRows, rowCalls, rowIn, STATE } from './rows';
-import { prepareLayout } from './schema';
+import { purgeIn } from './retention';
+import { allRows, rowIn, rowsIn, STATE } from './rows';
+import { DATE, entryKeysIn, etagIn, metadataIn, numberIn, prepareLayout, type Tables, tablesIn } from './schema';
 import { sessionsOf } from './sessions';
-import type { Database } from './settings';
-import { DATE, entryKeysIn, etagIn, metadataIn, numberIn, type Tables, tablesIn } from './tables';
 
 const REMEDIES: Trial['remedies'] = {
   noToken:
@@ -54,70 +55,64 @@ const REMEDIES: Trial['remedies'] = {
  * Each method is one statement, and each statement one transaction: nothing relies on the state of a session, and
  * prepared statements have no names. Only `prepare` may send a second statement, and `purge` a few.
  */
-export function postgres(options: AdapterOptions<Database>): Adapter {
+export function postgres(options: AdapterOptions<NamedServer>): Adapter {
   const { server: database, container: schema, clock, callTimeoutMs, token, onOutcome } = options;
   const sessions = sessionsOf({ database, connectMs: callTimeoutMs, token });
   const location = `${database.location}/${schema}`;
-  const server: Server = { location, clock, callTimeoutMs, sessions, onOutcome };
+  const server: Server = { location, clock, callTimeoutMs, sessions, onOutcome, faults: FAULTS };
   const ask = asker(server);
   const tables = tablesIn(schema);
   const { elections } = tables;
   return adapterOf({
     location,
     clock,
-    prepare: (call) => prepareLayout(server, schema, call),
-    jobs: jobRowsIn(ask, tables),
+    prepare: (question) => prepareLayout(server, schema, question),
+    jobs: rowsIn(ask, tables.jobs),
+    listJobs: (question, only) => listJobs(ask, tables, question, only),
+    elections: rowsIn(ask, elections),
+    listElections: (question) => allRows(ask, elections, question),
     entries: entriesIn(ask),
-    keys: entryKeysIn(tables),
     logs: logsIn(ask, tables),
-    retention: retentionIn(ask, tables),
-    elections: rowCalls(ask, elections),
-    listElections: (call) => allRows(ask, elections, call),
-    nouns: { object: 'row', place: 'schema' },
-    remedies: REMEDIES,
-    async look() {
-      const question = { what: 'look for the tables', kind: 'listing', options: undefined } as const;
+    keys: entryKeysIn(tables),
+    purge: purgeIn(ask, tables),
+    async look(question) {
       const sql = `select to_regclass($1) is not null as there, ${DATE}`;
       const [found] = await ask({ ...question, sql, values: [elections] });
       // The date is cut to whole seconds.
       return { isThere: found?.['there'] === true, date: numberIn(found, 'date'), cutMs: 500 };
     },
-    deleteRow: (name) => {
-      const question = { what: 'delete the row of a trial', kind: 'delete', options: undefined } as const;
-      return ask({ ...question, sql: `delete from ${elections} where name = $1 returning 1`, values: [name] });
-    },
+    deleteRow: (question, name) =>
+      ask({ ...question, sql: `delete from ${elections} where name = $1 returning 1`, values: [name] }),
+    nouns: { object: 'row', place: 'schema' },
+    remedies: REMEDIES,
   });
 }
 
-/** The rows of jobs. One statement lists them with their controls, as they were at one instant. */
-function jobRowsIn(ask: Ask, { jobs: table, controls: controlTable }: Tables): JobRowCalls {
-  return {
-    ...rowCalls(ask, table),
-    async list(options) {
-      const only = options?.job;
-      const found = await ask({
-        what: 'list jobs',
-        kind: 'listing',
-        // One row with the date comes even if there is no job.
-        sql: `select t.date, x.* from (select ${DATE}) t left join (
-            select coalesce(r.name, c.id) as name, r.version, r.metadata, ${STATE},
-              c.version as control_version, c.metadata as control_metadata
-            from ${table} r full join ${controlTable} c on c.id = r.name
-          ) x on ${only === undefined ? 'true' : 'x.name = $1'} order by x.name`,
-        ...(only === undefined ? {} : { values: [only] }),
-        options,
-      });
-      const rows = new Map<string, ListedRow>();
-      const controls = new Map<string, ListedControl>();
-      for (const fields of found) {
-        const name = fields['name'] as string | null;
-        if (name === null) continue;
-        if (fields['version'] !== null) rows.set(name, rowIn(fields));
-        if (fields['control_version'] !== null) controls.set(name, controlIn(fields));
-      }
-      return listingOf(numberIn(found[0], 'date'), rows, controls, only);
-    },
-  };
+/** One statement lists rows with their controls, as they were at one instant. */
+async function listJobs(
+  ask: Ask,
+  { jobs, controls }: Tables,
+  question: Question,
+  only: JobName | undefined,
+): Promise<ListedRows> {
+  const found = await ask({
+    ...question,
+    // One row with the date comes even if there is no job.
+    sql: `select t.date, x.* from (select ${DATE}) t left join (
+        select coalesce(r.name, c.id) as name, r.version, r.metadata, ${STATE},
+          c.version as control_version, c.metadata as control_metadata
+        from ${jobs} r full join ${controls} c on c.id = r.name
+      ) x on ${only === undefined ? 'true' : 'x.name = $1'} order by x.name`,
+    ...(only === undefined ? {} : { values: [only] }),
+  });
+  const listed = { rows: new Map<string, ListedRow>(), controls: new Map<string, ListedControl>() };
+  for (const fields of found) {
+    const name = fields['name'] as string | null;
+    if (name === null) continue;
+    if (fields['version'] !== null) listed.rows.set(name, rowIn(fields));
+    if (fields['control_version'] !== null) listed.controls.set(name, controlIn(fields));
+  }
+  return { date: numberIn(found[0], 'date'), ...listed };
 }
 
 function controlIn(fields: Fields): ListedControl {

@@ -1,7 +1,7 @@
 import { StoreError, StoreUnavailableError } from '../../lease/store';
 import { type Call, metered, type Service } from '../metered';
 import type { Send, WithConnection } from './connections';
-import { codeOf, failure, resultOf } from './errors';
+import { codeOf } from './errors';
 import type { Script } from './scripts';
 import type { RedisServer } from './settings';
 
@@ -24,7 +24,7 @@ export interface Server extends Service {
 
 export function asker(server: Server): Ask {
   return ({ script, keys, args = [], ...question }) =>
-    metered({ ...server, failure, resultOf }, question, (signal) =>
+    metered(server, question, (signal) =>
       server.connection(signal, (send) =>
         evaluate(send, server, script, [keys.length + 1, server.layout, ...keys, ...args]),
       ),
@@ -64,9 +64,7 @@ async function confirmed(send: Send, wait: Server['wait'], call: () => Promise<u
 export async function told(server: Server, what: string, command: string): Promise<string | undefined> {
   try {
     const question = { what, kind: 'properties', options: undefined } as const;
-    const answer = await metered({ ...server, failure, resultOf }, question, (signal) =>
-      server.connection(signal, (send) => send(command)),
-    );
+    const answer = await metered(server, question, (signal) => server.connection(signal, (send) => send(command)));
     return String(answer);
   } catch (error) {
     if (error instanceof StoreError) return undefined;

@@ -3,8 +3,7 @@ import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { StoreUnavailableError } from '../../lease/store';
 import { installed } from '../client-error';
-import type { Member } from '../http/address';
-import { filesOf } from '../http/url';
+import { filesOf, type Member } from '../http/url';
 import { codeOf } from './errors';
 import type { RedisServer } from './settings';
 

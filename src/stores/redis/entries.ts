@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Metadata } from '../../lease/store';
 import { type Entries, type Head, afterPrefix, etagOf, versionOf, pageOf } from '../port';
-import { BODY_BYTES, checkMetadata } from '../limits';
+import { BODY_BYTES } from '../limits';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';
 import { script } from './scripts';
@@ -63,7 +63,6 @@ return 1`,
 export function entriesIn(ask: Ask): Entries<EntryKeys> {
   return {
     async put({ id, condition, metadata, body, ...question }) {
-      checkMetadata(metadata);
       const version = newVersion();
       const [kind, expected] =
         typeof condition === 'string' ? [condition, ''] : ['version', versionOf(condition.version)];

@@ -1,16 +1,15 @@
-import type { JobName } from '../../core/brand';
-import { type FacetKeys, facetKeys } from '../port';
+import type { FacetKeys } from '../port';
 
 /**
  * The names of the keys. The braces make each key of a container hash to one slot, so that a script may use several of
  * them in a cluster.
  */
-export interface Keys extends FacetKeys<EntryKeys> {
+export interface Keys {
   /** It exists if the container does. */
   readonly layout: string;
   readonly jobs: RowKeys;
   readonly elections: RowKeys;
-  readonly logs: (job: JobName) => EntryKeys;
+  readonly entries: FacetKeys<EntryKeys>;
 }
 
 /** Hashes by the row's name: the version with the lease, and the metadata. */
@@ -26,17 +25,13 @@ export type EntryKeys = readonly [heads: string, bodies: string, names: string, 
 export function keysIn(container: string): Keys {
   const key = (name: string): string => `{${container}}:${name}`;
   const rows = (name: string): RowKeys => [key(name), key(`${name}:metadata`)];
-  const entries = (name: string): EntryKeys => [
-    key(name),
-    key(`${name}:bodies`),
-    key(`${name}:names`),
-    key(`${name}:written`),
-  ];
   return {
     layout: key('layout'),
     jobs: rows('jobs'),
     elections: rows('elections'),
-    ...facetKeys((kind, job) => entries(job === undefined ? kind : `${kind}:${job}`)),
-    logs: (job) => entries(`logs:${job}`),
+    entries(facet, job) {
+      const name = job === undefined ? facet : `${facet}:${job}`;
+      return [key(name), key(`${name}:bodies`), key(`${name}:names`), key(`${name}:written`)];
+    },
   };
 }

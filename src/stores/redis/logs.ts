@@ -1,11 +1,8 @@
-import type { JobName } from '../../core/brand';
-import type { LogStore } from '../../lease/store';
-import { checkLogText } from '../limits';
+import { type Logs, afterPrefix, pageOf } from '../port';
 import type { Ask } from './ask';
 import { isNothing, pairs } from './entries';
-import type { EntryKeys, Keys } from './keys';
+import type { EntryKeys } from './keys';
 import { script } from './scripts';
-import { afterPrefix } from '../port';
 
 /** A log is one string, which grows in place, and its length among the heads. */
 const CREATE = script(
@@ -43,56 +40,33 @@ return found`,
 /** No log is as long, and Redis counts the bytes of a string in integers. */
 const FAR = 2 ** 40;
 
-/** The key of a log's text. Retention finds it by the key of the bodies and the log's id. */
-function textKey([, bodies]: EntryKeys, id: string): string {
-  return `${bodies}:${id}`;
-}
-
-export function logsIn(ask: Ask, { logs }: Keys): LogStore {
-  const keysOf = (job: JobName, id: string): readonly string[] => [...logs(job), textKey(logs(job), id)];
+export function logsIn(ask: Ask): Logs<EntryKeys> {
   return {
-    async createLog(job, key, name, options) {
-      const id = `${key}/${name}`;
-      const question = { what: `create log ${id} of ${job}`, kind: 'write', keys: logs(job), options } as const;
-      return isNothing(await ask({ ...question, script: CREATE, args: [id], isNothing })) ? 'exists' : 'created';
-    },
-    async appendLog(job, key, name, { text, at }, options) {
-      checkLogText(text);
-      const id = `${key}/${name}`;
-      const question = {
-        what: `append to log ${id} of ${job}`,
-        kind: 'append',
-        keys: keysOf(job, id),
-        options,
-      } as const;
-      const done = await ask({ ...question, script: APPEND, args: [id, at, text], isNothing });
-      return isNothing(done) ? 'refused' : 'appended';
-    },
-    async readLog(job, key, name, { from, limit }, options) {
-      const id = `${key}/${name}`;
-      const question = { what: `read log ${id} of ${job}`, kind: 'read', keys: keysOf(job, id), options } as const;
+    create: async ({ id, ...question }) =>
+      !isNothing(await ask({ ...question, script: CREATE, args: [id], isNothing })),
+    append: async ({ keys, id, text, at, ...question }) =>
+      !isNothing(await ask({ ...question, keys: withText(keys, id), script: APPEND, args: [id, at, text], isNothing })),
+    async read({ keys, id, from, limit, ...question }) {
       const start = Math.min(from, FAR);
       const args = [id, start, start + Math.min(limit, FAR) - 1];
-      const answer = await ask({ ...question, script: READ, args, isNothing });
+      const answer = await ask({ ...question, keys: withText(keys, id), script: READ, args, isNothing });
       if (isNothing(answer)) return undefined;
       // For Redis, a range from the first byte to the one before it is the whole text.
       return limit === 0 ? '' : (answer as string[])[0];
     },
-    async listLogs(job, key, { limit, continuation }, options) {
-      const prefix = `${key}/`;
-      const from = continuation === undefined ? `[${prefix}` : `(${prefix}${continuation}`;
-      const question = {
-        what: `list the logs of run ${key} of ${job}`,
-        kind: 'listing',
-        keys: logs(job),
-        options,
-      } as const;
+    async page({ prefix, limit, continuation, ...question }) {
+      const from = continuation === undefined ? `[${prefix}` : `(${continuation}`;
       const args = [from, `(${afterPrefix(prefix)}`, limit + 1];
       const found = pairs((await ask({ ...question, script: LIST, args })) as string[]);
-      const page = found
-        .slice(0, limit)
-        .map(([id, bytes]) => ({ name: id.slice(prefix.length), bytes: Number(bytes) }));
-      return { logs: page, continuation: found.length > limit ? page.at(-1)?.name : undefined };
+      return pageOf(
+        found.map(([id, bytes]) => ({ id, bytes: Number(bytes) })),
+        limit,
+      );
     },
   };
+}
+
+/** With the key of a log's text. Retention finds it by the key of the bodies and the log's id. */
+function withText(keys: EntryKeys, id: string): readonly string[] {
+  return [...keys, `${keys[1]}:${id}`];
 }

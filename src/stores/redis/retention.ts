@@ -1,6 +1,7 @@
 import type { Retention } from '../../lease/store';
+import { type Facet, type FacetKeys, keptIn } from '../port';
 import type { Ask } from './ask';
-import type { EntryKeys, Keys } from './keys';
+import type { EntryKeys } from './keys';
 import { script } from './scripts';
 
 /** At most so many entries in one call, in which no other client is served: for about ten milliseconds. */
@@ -30,22 +31,20 @@ return 0`,
 );
 
 /** What a lifecycle rule does for blobs. */
-export function retentionIn(ask: Ask, { records, logs, requests, audits, notices }: Keys): Retention {
-  return {
-    async purge({ jobs: keep, longestMs }, options) {
-      if (keep.size === 0) return 'done';
-      const jobs = [...keep.keys()];
-      const purge = (what: string, keys: readonly EntryKeys[], lengths: readonly number[]): Promise<unknown> => {
-        const kind = what === 'delete old logs' ? 'logs' : 'entries';
-        const args = [BATCH, kind, ...lengths];
-        return ask({ what, kind: 'delete', script: PURGE, keys: keys.flat(), args, options });
-      };
-      const more = [
-        await purge('delete old records', jobs.map(records), [...keep.values()]),
-        await purge('delete old logs', jobs.map(logs), [...keep.values()]),
-        await purge('delete old entries', [requests, audits, notices], [longestMs, longestMs, longestMs]),
-      ];
-      return more.includes(1) ? 'more' : 'done';
-    },
+export function purgeIn(ask: Ask, keys: FacetKeys<EntryKeys>): Retention['purge'] {
+  return async (keep, options) => {
+    const kept = keptIn(keys, keep);
+    const purge = (what: string, wanted: readonly Facet[]): Promise<unknown> => {
+      const some = kept.filter(({ facet }) => wanted.includes(facet));
+      const args = [BATCH, wanted.includes('logs') ? 'logs' : 'entries', ...some.map(({ keepMs }) => keepMs)];
+      const all = some.flatMap((one) => one.keys);
+      return ask({ what, kind: 'delete', script: PURGE, keys: all, args, options });
+    };
+    const more = [
+      await purge('delete old records', ['records']),
+      await purge('delete old logs', ['logs']),
+      await purge('delete old entries', ['requests', 'audits', 'notices']),
+    ];
+    return more.includes(1) ? 'more' : 'done';
   };
 }

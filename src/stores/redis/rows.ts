@@ -1,8 +1,8 @@
 import type { JobName } from '../../core/brand';
-import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
+import type { ListedRow, Metadata } from '../../lease/store';
 import { listedLease } from '../lease-automaton';
-import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
-import { dateOf, type RowCalls, etagOf, versionOf } from '../port';
+import { STORE_LIMITS } from '../limits';
+import { dateOf, type Question, type Rows, etagOf, versionOf } from '../port';
 import type { Ask } from './ask';
 import { isNothing, newVersion, pairs } from './entries';
 import type { RowKeys } from './keys';
@@ -87,74 +87,42 @@ return { 1, math.max(0, ends - now) }`,
 const ALL = script('read', `return { now, redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]) }`);
 
 /** @param keys of rows with leases: those of jobs, or of elections */
-export function rowCalls(ask: Ask, keys: RowKeys): RowCalls {
-  return { ...readAndWrite(ask, keys), ...leases(ask, keys) };
-}
-
-function readAndWrite(ask: Ask, keys: RowKeys): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
+export function rowsIn(ask: Ask, keys: RowKeys): Rows {
   return {
-    async createRow(job, metadata, options) {
-      checkMetadata(metadata);
-      const args = [job, newVersion(), JSON.stringify(metadata)];
-      const question = { what: `create the row of ${job}`, kind: 'write', keys, options } as const;
-      return isNothing(await ask({ ...question, script: CREATE, args, isNothing })) ? 'exists' : 'created';
+    async create({ job, ...question }, metadata) {
+      const version = newVersion();
+      const args = [job, version, JSON.stringify(metadata)];
+      const done = await ask({ ...question, keys, script: CREATE, args, isNothing });
+      return isNothing(done) ? undefined : etagOf(version);
     },
-    async readRow(job, options) {
-      const answer = await ask({
-        what: `read the row of ${job}`,
-        kind: 'read',
-        script: READ,
-        keys,
-        args: [job],
-        options,
-        isNothing: (found) => (found as readonly unknown[])[1] === null,
-      });
+    async read({ job, ...question }) {
+      const isMissing = (found: unknown): boolean => (found as readonly unknown[])[1] === null;
+      const answer = await ask({ ...question, keys, script: READ, args: [job], isNothing: isMissing });
       const [now, head, metadata] = answer as [number, string | null, string | null];
       return head === null ? undefined : rowIn(head, metadata, now);
     },
-    async writeRow(job, metadata, { leaseId, ifMatch }, options) {
-      checkMetadata(metadata);
+    async write({ job, ...question }, metadata, { leaseId, ifMatch }) {
       const version = newVersion();
       const args = [job, versionOf(ifMatch), leaseId, version, JSON.stringify(metadata)];
-      const question = { what: `write the row of ${job}`, kind: 'metadata', keys, options } as const;
-      const now = await ask({ ...question, script: WRITE, args, isNothing });
-      if (isNothing(now)) return { kind: 'refused' };
-      return { kind: 'written', etag: etagOf(version), date: dateOf(now as number) };
+      const now = await ask({ ...question, keys, script: WRITE, args, isNothing });
+      return isNothing(now) ? undefined : { etag: etagOf(version), date: dateOf(now as number) };
     },
-  };
-}
-
-function leases(ask: Ask, keys: RowKeys): Pick<RowStore, 'acquire' | 'renew' | 'release'> & Required<LeaseBreaking> {
-  return {
-    async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
-      const args = [job, versionOf(ifMatch), leaseId, leaseSeconds(leaseMs) * 1000];
-      const question = { what: `acquire the lease of ${job}`, kind: 'acquire', keys, options } as const;
-      const now = await ask({ ...question, script: ACQUIRE, args, isNothing });
-      return isNothing(now) ? { kind: 'lost' } : { kind: 'acquired', date: dateOf(now as number) };
+    async acquire({ job, ...question }, { leaseId, leaseMs, ifMatch }) {
+      const args = [job, versionOf(ifMatch), leaseId, leaseMs];
+      const now = await ask({ ...question, keys, script: ACQUIRE, args, isNothing });
+      return isNothing(now) ? undefined : dateOf(now as number);
     },
-    async renew(job, leaseId, options) {
-      const question = { what: `renew the lease of ${job}`, kind: 'renew', keys, options } as const;
-      const done = await ask({ ...question, script: RENEW, args: [job, leaseId], isNothing });
-      return isNothing(done) ? 'lost' : 'renewed';
-    },
-    async release(job, leaseId, options) {
-      const ifMatch = options?.ifMatch;
+    renew: async ({ job, ...question }, leaseId) =>
+      !isNothing(await ask({ ...question, keys, script: RENEW, args: [job, leaseId], isNothing })),
+    async release({ job, ...question }, leaseId, ifMatch) {
       const args = ifMatch === undefined ? [job, leaseId] : [job, leaseId, versionOf(ifMatch)];
-      const question = { what: `release the lease of ${job}`, kind: 'release', keys, options } as const;
-      return isNothing(await ask({ ...question, script: RELEASE, args, isNothing })) ? 'lost' : 'released';
+      return !isNothing(await ask({ ...question, keys, script: RELEASE, args, isNothing }));
     },
-    async breakLease(job, ifMatch, options) {
-      const answer = await ask({
-        what: `break the lease of ${job}`,
-        kind: 'break',
-        script: BREAK,
-        keys,
-        options,
-        args: [job, versionOf(ifMatch), STORE_LIMITS.leaseMs.most],
-        isNothing: (found) => isNothing((found as readonly unknown[])[0]),
-      });
-      const [done, leftMs = 0] = answer as number[];
-      return isNothing(done) ? { kind: 'lost' } : { kind: 'broken', leftMs: Math.round(leftMs / 1000) * 1000 };
+    async break({ job, ...question }, ifMatch) {
+      const args = [job, versionOf(ifMatch), STORE_LIMITS.leaseMs.most];
+      const isLost = (found: unknown): boolean => isNothing((found as readonly unknown[])[0]);
+      const answer = await ask({ ...question, keys, script: BREAK, args, isNothing: isLost });
+      return isLost(answer) ? undefined : (answer as number[])[1];
     },
   };
 }
@@ -172,12 +140,8 @@ export function rowIn(head: string, metadata: string | null | undefined, now: nu
   return { etag: etagOf(version), ...seen, metadata: JSON.parse(metadata) as Metadata };
 }
 
-export async function allRows(
-  ask: Ask,
-  keys: RowKeys,
-  options: CallOptions | undefined,
-): Promise<ReadonlyMap<JobName, ListedRow>> {
-  const answer = await ask({ what: 'list elections', kind: 'listing', script: ALL, keys, options });
+export async function allRows(ask: Ask, keys: RowKeys, question: Question): Promise<ReadonlyMap<JobName, ListedRow>> {
+  const answer = await ask({ ...question, script: ALL, keys });
   const [now, heads, metadata] = answer as [number, string[], string[]];
   const found = new Map(pairs(metadata));
   return new Map(

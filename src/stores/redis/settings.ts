@@ -1,6 +1,5 @@
 import type { Millis } from '../../core/brand';
-import type { StorageSettingsError } from '../azure-blob/connection';
-import { exposureOf, type NamedServer } from '../exposure';
+import { exposureOf, type NamedServer, type StorageSettingsError } from '../exposure';
 import { decoded, invalidUrl, TLS_PARAMETERS, type TlsFiles } from '../http/url';
 
 export interface RedisServer extends NamedServer {

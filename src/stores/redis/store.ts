@@ -1,15 +1,16 @@
-import type { CallOptions } from '../../lease/store';
+import type { JobName } from '../../core/brand';
 import type { Durability, Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
-import { listingOf } from '../facets/facets';
-import { type JobRowCalls, dateOf } from '../port';
+import type { ListedRows } from '../facets/rows';
+import type { Question } from '../port';
 import { type Ask, type Server, asker, told } from './ask';
 import { connectionsOf } from './connections';
 import { entriesIn, headIn, pairs } from './entries';
+import { FAULTS } from './errors';
 import { type Keys, keysIn } from './keys';
 import { logsIn } from './logs';
-import { retentionIn } from './retention';
-import { allRows, rowCalls, rowIn } from './rows';
+import { purgeIn } from './retention';
+import { allRows, rowIn, rowsIn } from './rows';
 import { script, whole } from './scripts';
 import type { RedisServer } from './settings';
 
@@ -90,76 +91,51 @@ export function redis(options: AdapterOptions<RedisServer>): Adapter {
   const { layout, elections } = keys;
   const connection = connectionsOf({ server: at, clock, connectMs: callTimeoutMs, token });
   const location = `${at.location}/${container}`;
-  const server: Server = { location, clock, callTimeoutMs, connection, layout, wait: at.wait, onOutcome };
+  const { wait } = at;
+  const server: Server = { location, clock, callTimeoutMs, connection, layout, wait, onOutcome, faults: FAULTS };
   const ask = asker(server);
   return adapterOf({
     location,
     clock,
-    prepare: (call) => prepareLayout(ask, container, call),
-    jobs: jobRowsIn(ask, keys),
+    /** Makes the key by which all other calls see that the container exists. */
+    async prepare(question) {
+      await ask({ ...question, script: PREPARE, keys: [], args: [VERSION] });
+    },
+    jobs: rowsIn(ask, keys.jobs),
+    listJobs: (question, only) => listJobs(ask, keys, question, only),
+    elections: rowsIn(ask, elections),
+    listElections: (question) => allRows(ask, elections, question),
     entries: entriesIn(ask),
-    keys,
-    logs: logsIn(ask, keys),
-    retention: retentionIn(ask, keys),
-    elections: rowCalls(ask, elections),
-    listElections: (call) => allRows(ask, elections, call),
+    logs: logsIn(ask),
+    keys: keys.entries,
+    purge: purgeIn(ask, keys.entries),
+    async look(question) {
+      const [date, count] = (await ask({ ...question, script: LOOK, keys: [] })) as [number, number];
+      return { isThere: count === 1, date, cutMs: 0 };
+    },
+    deleteRow: (question, name) => ask({ ...question, keys: elections, script: DELETE, args: [name] }),
     nouns: { object: 'row', place: 'container' },
     remedies: REMEDIES,
-    async look() {
-      const { isThere, now } = await lookForLayout(ask);
-      return { isThere, date: now, cutMs: 0 };
-    },
-    deleteRow: (name) => {
-      const question = {
-        what: 'delete the row of a trial',
-        kind: 'delete',
-        keys: elections,
-        options: undefined,
-      } as const;
-      return ask({ ...question, script: DELETE, args: [name] });
-    },
     durability: async () => durabilityIn(await told(server, 'read the settings of the server', 'INFO')),
   });
 }
 
-/** Makes the key by which all other calls see that the container exists. */
-async function prepareLayout(ask: Ask, container: string, options: CallOptions | undefined): Promise<void> {
-  await ask({ what: `create ${container}`, kind: 'container', script: PREPARE, keys: [], args: [VERSION], options });
-}
-
-async function lookForLayout(ask: Ask): Promise<{ readonly isThere: boolean; readonly now: number }> {
-  const answer = await ask({
-    what: 'look for the layout',
-    kind: 'listing',
-    script: LOOK,
-    keys: [],
-    options: undefined,
-  });
-  const [now, count] = answer as [number, number];
-  return { isThere: count === 1, now };
-}
-
-/** The rows of jobs. One script lists them with their controls, as they are at one instant. */
-function jobRowsIn(ask: Ask, { jobs: rows, controls: controlKeys }: Keys): JobRowCalls {
+/** One script lists rows with their controls, as they are at one instant. */
+async function listJobs(
+  ask: Ask,
+  { jobs, entries }: Keys,
+  question: Question,
+  only: JobName | undefined,
+): Promise<ListedRows> {
+  const keys = [...jobs, entries('controls')[0]];
+  const answer = await ask({ ...question, script: LIST, keys, args: only === undefined ? [] : [only] });
+  const [date, ...found] = answer as [number, ...string[][]];
+  const [heads = [], metadata, controls = []] = found.map(pairs);
+  const others = new Map(metadata);
   return {
-    ...rowCalls(ask, rows),
-    async list(options) {
-      const only = options?.job;
-      const answer = await ask({
-        what: 'list jobs',
-        kind: 'listing',
-        script: LIST,
-        keys: [...rows, controlKeys[0]],
-        options,
-        args: only === undefined ? [] : [only],
-      });
-      const [now, ...found] = answer as [number, ...string[][]];
-      const [heads, metadata, written] = found.map(pairs);
-      const others = new Map(metadata);
-      const listed = (heads ?? []).map(([name, head]) => [name, rowIn(head, others.get(name), now)] as const);
-      const controls = (written ?? []).map(([name, head]) => [name, headIn(head)] as const);
-      return listingOf(dateOf(now), new Map(listed), new Map(controls), only);
-    },
+    date,
+    rows: new Map(heads.map(([name, head]) => [name, rowIn(head, others.get(name), date)])),
+    controls: new Map(controls.map(([name, head]) => [name, headIn(head)])),
   };
 }
 

@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../core/brand';
+import { undisturbedWithin } from '../lease-automaton';
 import { type Call, metered, type Service } from '../metered';
 import type { WithSession } from './connections';
-import { CODE, failure, NoContainerError, resultOf, ZooKeeperError } from './errors';
-import { timeOf } from './now';
+import { CODE, refusalOf, ZooKeeperError } from './errors';
 import { NO_VERSION } from './protocol';
 import type { Session } from './session';
 
@@ -14,8 +14,7 @@ export interface Server extends Service {
 }
 
 export function asker(server: Server): Ask {
-  return (question, use) =>
-    metered({ ...server, failure, resultOf }, question, (signal) => server.withSession(signal, use));
+  return (question, use) => metered(server, question, (signal) => server.withSession(signal, use));
 }
 
 /** The instant as of which reads were made. */
@@ -30,7 +29,7 @@ export interface Instant {
  * same session: the write has the leader's time, and the server has carried out everything that came before it.
  *
  * @param read is called before the write is answered; its requests are carried out after it
- * @throws NoContainerError
+ * @throws NoNodeError
  */
 export async function asOfNow<T>(
   session: Session,
@@ -41,25 +40,10 @@ export async function asOfNow<T>(
     session.multi([{ kind: 'set', path: nowPath, data: Buffer.alloc(0), version: NO_VERSION }]),
     read(),
   ]);
-  if (written.kind === 'refused') {
-    throw written.code === CODE.noNode ? new NoContainerError() : new ZooKeeperError(written.code);
-  }
+  if (written.kind === 'refused') throw refusalOf(written.code);
   const [stat] = written.stats;
   if (stat === undefined) throw new ZooKeeperError(-2);
-  return [{ now: timeOf(stat), by: written.by }, found];
+  return [{ now: stat.writtenMs, by: written.by }, found];
 }
 
-/** After so many lost races with others that write the same node, something else is wrong. */
-const TRIES = 50;
-
-/** Another writer has written meanwhile what a step has read. */
-export const DISTURBED = Symbol('disturbed');
-
-/** Repeats a step that reads and then writes what it has read, until there was no other write in between. */
-export async function untilUndisturbed<T>(step: () => Promise<T | typeof DISTURBED>): Promise<T> {
-  for (let tries = 0; tries < TRIES; tries += 1) {
-    const answer = await step();
-    if (answer !== DISTURBED) return answer;
-  }
-  throw new ZooKeeperError(CODE.badVersion);
-}
+export const untilUndisturbed = undisturbedWithin(50, () => new ZooKeeperError(CODE.badVersion));

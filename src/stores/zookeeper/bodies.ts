@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Metadata } from '../../lease/store';
+import { DISTURBED } from '../lease-automaton';
 import { BODY_BYTES } from '../limits';
-import { DISTURBED } from './ask';
-import { CODE, NoContainerError, ZooKeeperError } from './errors';
+import { refusalOf } from './errors';
 import type { Paths } from './paths';
 import { NO_VERSION, type Op } from './protocol';
 import type { Session } from './session';
@@ -72,11 +72,10 @@ export function slices(bytes: Buffer): readonly Buffer[] {
   );
 }
 
-/** @throws NoContainerError */
+/** @throws NoNodeError */
 export async function created(session: Session, ops: readonly Op[]): Promise<void> {
   const answer = await session.multi(ops);
-  if (answer.kind === 'done') return;
-  throw answer.code === CODE.noNode ? new NoContainerError() : new ZooKeeperError(answer.code);
+  if (answer.kind === 'refused') throw refusalOf(answer.code);
 }
 
 /** Undefined: larger than any that cronlease writes. {@link DISTURBED}: deleted meanwhile, as the body of a replaced entry is. */

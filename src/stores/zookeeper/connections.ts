@@ -1,15 +1,14 @@
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import type { Member } from '../http/address';
+import type { Member, Members } from '../http/url';
 import { ZooKeeperError } from './errors';
 import { type Line, openLine, type Session } from './session';
-import type { Ensemble } from './settings';
 
 /** Lends the session to `use`, which may send several requests at once. */
 export type WithSession = <T>(signal: AbortSignal, use: (session: Session) => Promise<T>) => Promise<T>;
 
 export interface Driving {
-  readonly ensemble: Ensemble;
+  readonly ensemble: Members;
   readonly clock: Clock;
   /** How long it may take to find a server that grants a session. */
   readonly connectMs: Millis;
@@ -41,7 +40,7 @@ interface Lane {
 function connections(driving: Driving): WithSession {
   const { clock, ensemble } = driving;
   // Not all instances begin with the same server.
-  let next = Math.floor(clock.now()) % ensemble.servers.length;
+  let next = Math.floor(clock.now()) % ensemble.members.length;
   let current: Lane | undefined;
   const retire = (lane: Lane): void => {
     if (lane === current) current = undefined;
@@ -106,10 +105,10 @@ async function useLine<T>(lane: Lane, use: (session: Session) => Promise<T>): Pr
 
 /** Asks each server once, and each for its share of the time. */
 async function anyLine(driving: Driving, next: () => number, stop: AbortSignal): Promise<Line> {
-  const { servers } = driving.ensemble;
+  const { members } = driving.ensemble;
   const failures: Error[] = [];
-  for (let tries = 0; tries < servers.length; tries += 1) {
-    const address = servers[next() % servers.length];
+  for (let tries = 0; tries < members.length; tries += 1) {
+    const address = members[next() % members.length];
     if (address === undefined || stop.aborted) break;
     try {
       return await oneLine(driving, address, stop);
@@ -125,7 +124,7 @@ async function anyLine(driving: Driving, next: () => number, stop: AbortSignal):
 async function oneLine({ ensemble, clock, connectMs }: Driving, address: Member, stop: AbortSignal): Promise<Line> {
   const line = openLine(ensemble, address);
   const where = `${address.host}:${address.port}`;
-  const share = Math.ceil(connectMs / ensemble.servers.length);
+  const share = Math.ceil(connectMs / ensemble.members.length);
   const cancel = clock.after(share, () => line.end(new Error(`${where} has granted no session in ${share} ms`)));
   const onStop = (): void => line.end(new Error(`${where} has granted no session in time`));
   stop.addEventListener('abort', onStop, { once: true });

@@ -1,20 +1,18 @@
-import type { ETag } from '../../core/brand';
+import type { EpochMs, ETag } from '../../core/brand';
+import { byText } from '../../core/text';
 import type { Metadata } from '../../lease/store';
-import { type Condition, type Entries, type Head, etagOf } from '../port';
-import { checkMetadata } from '../limits';
-import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
+import { DISTURBED } from '../lease-automaton';
+import { type Condition, type Entries, type Head, type PageOf, etagOf } from '../port';
+import { type Ask, asOfNow, untilUndisturbed } from './ask';
 import { type Content, contentIn, dataOf, dropBody, loadBody, storeBody } from './bodies';
-import { CODE, NoContainerError } from './errors';
-import { namesIn, pageOf } from './folders';
-import { timeOf } from './now';
-import { type Folder, foldersOf, pathOf, type Paths } from './paths';
+import { CODE, NoNodeError } from './errors';
+import { type Folder, foldersOf, mayHold, pathOf, type Paths, unescaped } from './paths';
 import { type Node, NO_VERSION, type Stat } from './protocol';
 import type { Session } from './session';
 
 export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
   return {
     async put({ id, keys: folder, condition, metadata, body, ...question }) {
-      checkMetadata(metadata);
       return ask({ ...question, isNothing }, async (session) => {
         const place = { session, paths, path: pathOf(folder, id) };
         const content = await storedContent(place, metadata, body);
@@ -93,21 +91,36 @@ function putContent(
 /** Undefined: it exists. */
 async function createEntry({ session, path }: EntryNode, folders: readonly string[], content: NewContent) {
   const data = dataOf({ ...content, inline: content.inline ?? Buffer.alloc(0) });
+  const by = await createIn(session, folders, path, data);
+  return by === undefined ? undefined : etagAt({ createdBy: by, version: 0 });
+}
+
+/**
+ * Creates a node, with the folders in which it lies.
+ *
+ * @returns the number of the transaction; undefined: it exists
+ * @throws NoNodeError
+ */
+export async function createIn(
+  session: Session,
+  folders: readonly string[],
+  path: string,
+  data: Buffer,
+): Promise<bigint | undefined> {
   let answer = await session.multi([{ kind: 'create', path, data }]);
   if (answer.kind === 'refused' && answer.code === CODE.noNode) {
     await makeFolders(session, folders);
     answer = await session.multi([{ kind: 'create', path, data }]);
   }
-  if (answer.kind === 'done') return etagAt({ createdBy: answer.by, version: 0 });
+  if (answer.kind === 'done') return answer.by;
   if (answer.code === CODE.nodeExists) return undefined;
-  throw new NoContainerError();
+  throw new NoNodeError();
 }
 
-/** @throws NoContainerError */
-export async function makeFolders(session: Session, folders: readonly string[]): Promise<void> {
+async function makeFolders(session: Session, folders: readonly string[]): Promise<void> {
   for (const path of folders) {
     const answer = await session.multi([{ kind: 'create', path, data: Buffer.alloc(0) }]);
-    if (answer.kind === 'refused' && answer.code !== CODE.nodeExists) throw new NoContainerError();
+    if (answer.kind === 'refused' && answer.code !== CODE.nodeExists) throw new NoNodeError();
   }
 }
 
@@ -133,7 +146,7 @@ async function headsOf(session: Session, folder: Folder, ids: readonly string[])
 }
 
 function headIn({ data, stat }: Node): Head {
-  return { etag: etagAt(stat), writtenMs: timeOf(stat), metadata: contentIn(data).metadata };
+  return { etag: etagAt(stat), writtenMs: stat.writtenMs, metadata: contentIn(data).metadata };
 }
 
 function isNothing(etag: ETag | undefined): boolean {
@@ -143,4 +156,31 @@ function isNothing(etag: ETag | undefined): boolean {
 /** Versions begin again where a node is deleted and created again, so that the ETag names its creation, too. */
 export function etagAt({ createdBy, version }: Pick<Stat, 'createdBy' | 'version'>): ETag {
   return etagOf(`${createdBy.toString(16)}-${version}`);
+}
+
+/** The ids in one folder, in order. */
+export async function namesIn(session: Session, path: string): Promise<readonly string[]> {
+  return ((await session.children(path)) ?? []).map(unescaped).toSorted(byText);
+}
+
+/** One page of ids, in order. */
+export async function pageOf(
+  session: Session,
+  nowPath: string,
+  { path, isDivided }: Folder,
+  { prefix = '', limit, continuation = '' }: PageOf,
+): Promise<{ readonly now: EpochMs; readonly ids: readonly string[]; readonly continuation: string | undefined }> {
+  const [{ now }, names = []] = await asOfNow(session, nowPath, () => session.children(path));
+  const ids: string[] = [];
+  const add = (found: readonly string[]): void => {
+    for (const id of found) if (id.startsWith(prefix) && id > continuation) ids.push(id);
+  };
+  if (!isDivided) add(names.map(unescaped).toSorted(byText));
+  else {
+    for (const division of names.toSorted((a, b) => byText(unescaped(a), unescaped(b)))) {
+      if (mayHold(division, prefix, continuation)) add(await namesIn(session, `${path}/${division}`));
+      if (ids.length > limit) break;
+    }
+  }
+  return { now, ids: ids.slice(0, limit), continuation: ids.length > limit ? ids[limit - 1] : undefined };
 }

@@ -1,6 +1,4 @@
-import type { CallResult } from '../../core/storage-call';
-import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
-import { causeOf, noContainer } from '../client-error';
+import { faultsOf, NoContainerError } from '../client-error';
 
 /** ZooKeeper's codes that an adapter must tell apart. */
 export const CODE = { noNode: -101, noAuth: -102, badVersion: -103, nodeExists: -110, notEmpty: -111 } as const;
@@ -38,51 +36,16 @@ export class ZooKeeperError extends Error {
 }
 
 /** The container was not made, or was removed. */
-export class NoContainerError extends Error {
-  override readonly name = 'NoContainerError';
+export class NoNodeError extends NoContainerError {
   constructor() {
     super('there is no node for it');
   }
 }
 
-export function failure(error: unknown, where: string): StoreError {
-  if (error instanceof StoreError) return error;
-  const cause = causeOf(error);
-  const said = `${where}: ${cause.message}`;
-  if (error instanceof NoContainerError) return noContainer(said, cause);
-  if (!(error instanceof ZooKeeperError)) {
-    const remedy = 'Check whether this machine can reach the servers, and whether both use TLS or neither does.';
-    return new StoreUnavailableError(`${said}. ${remedy}`, { cause });
-  }
-  const why = denialOf(error.code);
-  if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
-  const remedy = REMEDIES[error.code] ?? 'The call may or may not have taken effect.';
-  return new StoreUnavailableError(`${said}. ${remedy}`, { cause });
+/** What a request has failed with where every node of the container was to be there. */
+export function refusalOf(code: number): Error {
+  return code === CODE.noNode ? new NoNodeError() : new ZooKeeperError(code);
 }
-
-export function resultOf(error: unknown): CallResult {
-  if (error instanceof NoContainerError) return 'error';
-  if (!(error instanceof ZooKeeperError)) return 'noAnswer';
-  if (denialOf(error.code) !== undefined) return 'denied';
-  return error.code === -127 ? 'throttled' : 'error';
-}
-
-function denialOf(code: number): 'credentials' | 'role' | undefined {
-  switch (code) {
-    case CODE.noAuth:
-      return 'role';
-    case -115:
-    case -124:
-      return 'credentials';
-    default:
-      return undefined;
-  }
-}
-
-const REMEDY = {
-  role: 'The nodes belong to another user: check the user and password of the URL, which must be those of their creator.',
-  credentials: 'The servers do not accept this user or password. Check both.',
-} as const satisfies Partial<Record<Denial, string>>;
 
 /** Errors that have their own remedy. */
 const REMEDIES: Readonly<Record<number, string>> = {
@@ -90,3 +53,19 @@ const REMEDIES: Readonly<Record<number, string>> = {
   [-125]: 'The chroot has a quota: raise it.',
   [-127]: 'The server has more requests than it can carry out.',
 };
+
+export const FAULTS = faultsOf<'credentials' | 'role'>({
+  isAnswer: (error) => error instanceof ZooKeeperError,
+  denialOf(error) {
+    const { code } = error as ZooKeeperError;
+    if (code === CODE.noAuth) return 'role';
+    return code === -115 || code === -124 ? 'credentials' : undefined;
+  },
+  isThrottled: (error) => error instanceof ZooKeeperError && error.code === -127,
+  remedies: {
+    unreachable: 'Check whether this machine can reach the servers, and whether both use TLS or neither does.',
+    role: 'The nodes belong to another user: check the user and password of the URL, which must be those of their creator.',
+    credentials: 'The servers do not accept this user or password. Check both.',
+  },
+  remedyOf: (error) => REMEDIES[(error as ZooKeeperError).code],
+});

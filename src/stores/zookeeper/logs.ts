@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { LogStore } from '../../lease/store';
-import { checkLogText } from '../limits';
-import { type TextRange, textsWithin } from '../port';
-import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
+import { DISTURBED } from '../lease-automaton';
+import { type Logs, type TextRange, textsWithin } from '../port';
+import { type Ask, asOfNow, untilUndisturbed } from './ask';
 import { created, PART_BYTES, slices } from './bodies';
-import { makeFolders } from './entries';
-import { CODE, NoContainerError } from './errors';
-import { pageOf } from './folders';
-import { foldersOf, pathOf, type Paths } from './paths';
+import { createIn, pageOf } from './entries';
+import { type Folder, foldersOf, pathOf, type Paths } from './paths';
 import type { Op } from './protocol';
 import type { Session } from './session';
 
@@ -19,67 +16,45 @@ interface LogData {
 
 const EMPTY: LogData = { bytes: 0, texts: [] };
 
-export function logsIn(ask: Ask, paths: Paths): LogStore {
-  const folderOf = paths.logs;
+export function logsIn(ask: Ask, paths: Paths): Logs<Folder> {
   return {
-    async createLog(job, key, name, options) {
-      const id = `${key}/${name}`;
-      const question = { what: `create log ${id} of ${job}`, kind: 'write', options } as const;
-      return ask({ ...question, isNothing: (answer) => answer === 'exists' }, async (session) => {
-        const ops: Op[] = [{ kind: 'create', path: pathOf(folderOf(job), id), data: dataOf(EMPTY) }];
-        let answer = await session.multi(ops);
-        if (answer.kind === 'refused' && answer.code === CODE.noNode) {
-          await makeFolders(session, foldersOf(folderOf(job), id));
-          answer = await session.multi(ops);
-        }
-        if (answer.kind === 'done') return 'created';
-        if (answer.code === CODE.nodeExists) return 'exists';
-        throw new NoContainerError();
-      });
-    },
-    async appendLog(job, key, name, { text, at }, options) {
-      checkLogText(text);
-      const id = `${key}/${name}`;
-      const question = { what: `append to log ${id} of ${job}`, kind: 'append', options } as const;
-      return ask({ ...question, isNothing: (answer) => answer === 'refused' }, async (session) => {
-        const path = pathOf(folderOf(job), id);
+    create: ({ keys: folder, id, ...question }) =>
+      ask({ ...question, isNothing: (isCreated) => !isCreated }, async (session) => {
+        const by = await createIn(session, foldersOf(folder, id), pathOf(folder, id), dataOf(EMPTY));
+        return by !== undefined;
+      }),
+    append: ({ keys: folder, id, text, at, ...question }) =>
+      ask({ ...question, isNothing: (isAppended) => !isAppended }, async (session) => {
+        const path = pathOf(folder, id);
         const [, node] = await asOfNow(session, paths.now, () => session.get(path));
         const log = node === undefined ? undefined : logIn(node.data);
-        if (node === undefined || log?.bytes !== at) return 'refused';
+        if (node === undefined || log?.bytes !== at) return false;
         const texts = newTexts(path, text);
         const last = texts.ops.at(-1);
         await Promise.all(texts.ops.slice(0, -1).map((op) => created(session, [op])));
         const data = dataOf({ bytes: at + text.length, texts: [...log.texts, ...texts.listed] });
         const set: Op = { kind: 'set', path, data, version: node.stat.version };
         const answer = await session.multi(last === undefined ? [set] : [last, set]);
-        return answer.kind === 'done' ? 'appended' : 'refused';
-      });
-    },
-    async readLog(job, key, name, range, options) {
-      const id = `${key}/${name}`;
-      const question = { what: `read log ${id} of ${job}`, kind: 'read', options } as const;
-      return ask({ ...question, isNothing: (found) => found === undefined }, (session) =>
+        return answer.kind === 'done';
+      }),
+    read: ({ keys: folder, id, from, limit, ...question }) =>
+      ask({ ...question, isNothing: (found) => found === undefined }, (session) =>
         untilUndisturbed(async () => {
-          const path = pathOf(folderOf(job), id);
+          const path = pathOf(folder, id);
           const [, node] = await asOfNow(session, paths.now, () => session.get(path));
-          return node === undefined ? undefined : readRange(session, path, logIn(node.data), range);
+          return node && readRange(session, path, logIn(node.data), { from, limit });
         }),
-      );
-    },
-    async listLogs(job, key, { limit, continuation }, options) {
-      const prefix = `${key}/`;
-      const question = { what: `list the logs of run ${key} of ${job}`, kind: 'listing', options } as const;
-      return ask(question, async (session) => {
-        const after = continuation === undefined ? undefined : `${prefix}${continuation}`;
-        const page = await pageOf(session, paths.now, folderOf(job), { prefix, limit, continuation: after });
-        const nodes = await Promise.all(page.ids.map((id) => session.get(pathOf(folderOf(job), id))));
-        const logs = page.ids.flatMap((id, index) => {
+      ),
+    page: ({ keys: folder, prefix, limit, continuation: after, ...question }) =>
+      ask(question, async (session) => {
+        const { ids, continuation } = await pageOf(session, paths.now, folder, { prefix, limit, continuation: after });
+        const nodes = await Promise.all(ids.map((id) => session.get(pathOf(folder, id))));
+        const items = ids.flatMap((id, index) => {
           const node = nodes[index];
-          return node === undefined ? [] : [{ name: id.slice(prefix.length), bytes: logIn(node.data).bytes }];
+          return node === undefined ? [] : [{ id, bytes: logIn(node.data).bytes }];
         });
-        return { logs, continuation: page.continuation?.slice(prefix.length) };
-      });
-    },
+        return { items, continuation };
+      }),
   };
 }
 

@@ -1,13 +1,12 @@
-import type { JobName } from '../../core/brand';
-import { type FacetKeys, facetKeys } from '../port';
+import { FACETS, type FacetKeys } from '../port';
 
-export interface Paths extends FacetKeys<Folder> {
+export interface Paths {
   readonly container: string;
   /** Written to learn the time. It exists if the container does. */
   readonly now: string;
   readonly jobs: string;
   readonly elections: string;
-  readonly logs: (job: JobName) => Folder;
+  readonly entries: FacetKeys<Folder>;
   /** The parts of bodies that are too large for one node. */
   readonly parts: string;
   /** Everything that `prepare` makes below the container, but the node of the time. */
@@ -26,22 +25,17 @@ export interface Folder {
 /** @param container has no character that needs an escape */
 export function pathsIn(chroot: string, container: string): Paths {
   const root = `${chroot}/${container}`;
-  const divided = (name: string, job: JobName): Folder => ({
-    path: `${root}/${name}/${escaped(job)}`,
-    isDivided: true,
-  });
-  const kinds = ['jobs', 'elections', 'controls', 'requests', 'presences', 'notices', 'audits', 'groups'];
   return {
     container: root,
     now: `${root}/now`,
     jobs: `${root}/jobs`,
     elections: `${root}/elections`,
-    ...facetKeys((kind, job) =>
-      job === undefined ? { path: `${root}/${kind}`, isDivided: kind === 'audits' } : divided(kind, job),
-    ),
-    logs: (job) => divided('logs', job),
+    entries: (facet, job) => ({
+      path: job === undefined ? `${root}/${facet}` : `${root}/${facet}/${escaped(job)}`,
+      isDivided: job !== undefined || facet === 'audits',
+    }),
     parts: `${root}/parts`,
-    made: [...kinds, 'records', 'pieces', 'logs', 'parts'].map((kind) => `${root}/${kind}`),
+    made: ['jobs', 'elections', ...FACETS, 'parts'].map((kind) => `${root}/${kind}`),
   };
 }
 

@@ -1,9 +1,9 @@
-import type { EpochMs, Millis } from '../../core/brand';
+import type { EpochMs } from '../../core/brand';
 import type { CallOptions, Retention } from '../../lease/store';
+import { type Kept, keptIn } from '../port';
 import { type Ask, asOfNow } from './ask';
 import { contentIn, dropBody, dropFolder } from './bodies';
-import { namesIn } from './folders';
-import { timeOf } from './now';
+import { namesIn } from './entries';
 import { type Folder, type Paths, pathOf } from './paths';
 import { NO_VERSION } from './protocol';
 import type { Session } from './session';
@@ -14,35 +14,21 @@ const BATCH = 1_000;
 const ORPHAN_MS = 3_600_000;
 
 /** What a lifecycle rule does for blobs. The age of an entry is that of its node's last write, by the leader's time. */
-export function retentionIn(ask: Ask, paths: Paths): Retention {
-  const { records, logs, requests, audits, notices } = paths;
-  return {
-    async purge({ jobs: keep, longestMs }, options) {
-      if (keep.size === 0) return 'done';
-      const folders = [
-        ...[...keep].flatMap(([job, ms]) => [
-          { folder: records(job), ms },
-          { folder: logs(job), ms },
-        ]),
-        ...[requests, audits, notices].map((folder) => ({ folder, ms: longestMs })),
-      ];
-      let deleted = 0;
-      for (const { folder, ms } of folders) {
-        deleted += await purgeFolder({ ask, paths, folder, ms, options }, BATCH - deleted);
-        if (deleted >= BATCH) return 'more';
-      }
-      await purgeBodies(ask, paths, options);
-      return 'done';
-    },
+export function purgeIn(ask: Ask, paths: Paths): Retention['purge'] {
+  return async (keep, options) => {
+    let deleted = 0;
+    for (const kept of keptIn(paths.entries, keep)) {
+      deleted += await purgeFolder({ ask, paths, options }, kept, BATCH - deleted);
+      if (deleted >= BATCH) return 'more';
+    }
+    await purgeBodies({ ask, paths, options });
+    return 'done';
   };
 }
 
 interface Purge {
   readonly ask: Ask;
   readonly paths: Paths;
-  readonly folder: Folder;
-  /** How long its entries are kept. */
-  readonly ms: Millis;
   readonly options: CallOptions | undefined;
 }
 
@@ -50,7 +36,11 @@ interface Purge {
  * The oldest entries of a folder are at its end, because their keys count down, but for those that were written out of
  * turn. It stops at a division of which nothing is old. Each division is its own call.
  */
-async function purgeFolder({ ask, paths, folder, ms, options }: Purge, limit: number): Promise<number> {
+async function purgeFolder(
+  { ask, paths, options }: Purge,
+  { keys: folder, keepMs }: Kept<Folder>,
+  limit: number,
+): Promise<number> {
   const question = { what: 'delete old entries', kind: 'delete', options } as const;
   const names = await ask(question, async (session) => {
     const [, found = []] = await asOfNow(session, paths.now, () => session.children(folder.path));
@@ -61,7 +51,7 @@ async function purgeFolder({ ask, paths, folder, ms, options }: Purge, limit: nu
     const { of, found } = await ask(question, async (session) => {
       const path = division === '' ? folder.path : `${folder.path}/${division}`;
       const [{ now }, ids] = await asOfNow(session, paths.now, () => namesIn(session, path));
-      const old = await purgeIds(session, paths, folder, { ids, before: now - ms, limit: limit - deleted });
+      const old = await purgeIds(session, paths, folder, { ids, before: now - keepMs, limit: limit - deleted });
       // A new entry makes it again.
       if (division !== '' && old === ids.length) await session.multi([{ kind: 'delete', path, version: NO_VERSION }]);
       return { of: ids.length, found: old };
@@ -81,7 +71,7 @@ async function purgeIds(
   const stats = await Promise.all(ids.map((id) => session.stat(pathOf(folder, id))));
   const old = ids.filter((_, index) => {
     const stat = stats[index];
-    return stat !== undefined && timeOf(stat) < before;
+    return stat !== undefined && stat.writtenMs < before;
   });
   const batch = old.slice(0, limit);
   await Promise.all(batch.map((id) => purgeEntry(session, paths, pathOf(folder, id))));
@@ -97,7 +87,7 @@ async function purgeEntry(session: Session, paths: Paths, path: string): Promise
 }
 
 /** Deletes bodies whose entry was never written, or names another one. Each batch is its own call. */
-async function purgeBodies(ask: Ask, paths: Paths, options: CallOptions | undefined): Promise<void> {
+async function purgeBodies({ ask, paths, options }: Purge): Promise<void> {
   const question = { what: 'delete bodies without entries', kind: 'delete', options } as const;
   const ids = await ask(question, (session) => namesIn(session, paths.parts));
   for (let from = 0; from < ids.length; from += BATCH) {
@@ -112,7 +102,7 @@ async function purgeParts(session: Session, paths: Paths, ids: readonly string[]
   );
   const old = folders.flatMap((one, index) => {
     const node = nodes[index];
-    return node === undefined || timeOf(node.stat) > now - ORPHAN_MS ? [] : [{ ...one, owner: node.data.toString() }];
+    return node === undefined || node.stat.writtenMs > now - ORPHAN_MS ? [] : [{ ...one, owner: node.data.toString() }];
   });
   const owners = await Promise.all(old.map(({ owner }) => session.get(owner)));
   const orphans = old.filter(({ id }, index) => {

@@ -1,24 +1,26 @@
 import net, { type Socket } from 'node:net';
 import tls from 'node:tls';
 import type { Millis } from '../../core/brand';
-import type { Member } from '../http/address';
-import { filesOf } from '../http/url';
+import { filesOf, type Member, type Members } from '../http/url';
 import { CODE, ZooKeeperError } from './errors';
-import { type Field, frameOf, framesTo, type Reader, readerOf } from './jute';
 import {
   AUTH_ID,
   authRequest,
   connectRequest,
+  type Field,
+  frameOf,
+  framesTo,
   type MultiAnswer,
   multiAnswerIn,
   multiRequest,
   type Node,
   type Op,
+  type Reader,
+  readerOf,
   readRequest,
   type Stat,
   statIn,
 } from './protocol';
-import type { Ensemble } from './settings';
 
 /** The length to ask for. Servers limit it to between 2 and 20 of their ticks, usually 4 to 40 s. */
 const SESSION_MS = 40_000;
@@ -68,7 +70,7 @@ interface Waiting {
 }
 
 /** Connects to one server. What was sent and not answered when the connection ends may have taken effect. */
-export function openLine(ensemble: Ensemble, address: Member): Line {
+export function openLine(ensemble: Members, address: Member): Line {
   const socket = connectTo(ensemble, address);
   const waiting: Waiting[] = [];
   const ready = Promise.withResolvers<Millis>();
@@ -91,7 +93,8 @@ export function openLine(ensemble: Ensemble, address: Member): Line {
     const sessionMs = reader.int();
     if (sessionMs <= 0) throw new Error('the server has granted no session');
     isGranted = true;
-    if (ensemble.login !== undefined) write(authRequest(ensemble.login.user, ensemble.login.password));
+    const { user, password } = ensemble;
+    if (user !== undefined && password !== undefined) write(authRequest(user, password));
     ready.resolve(sessionMs);
   };
   const receive = (frame: Buffer): void => {
@@ -149,8 +152,8 @@ type AskOn = <T>(
   read: (code: number, reader: Reader, by: bigint) => T | PromiseLike<T>,
 ) => Promise<T>;
 
-function sessionOn(ask: AskOn, { login }: Ensemble): Session {
-  const access = login === undefined ? 'everybody' : 'creator';
+function sessionOn(ask: AskOn, { user }: Members): Session {
+  const access = user === undefined ? 'everybody' : 'creator';
   const read = <T>(kind: 'exists' | 'get' | 'children', path: string, found: (reader: Reader) => T) =>
     ask<T | undefined>(
       (id) => readRequest(id, kind, path),
@@ -176,7 +179,7 @@ function sessionOn(ask: AskOn, { login }: Ensemble): Session {
   };
 }
 
-function connectTo(ensemble: Ensemble, { host, port }: Member): Socket {
+function connectTo(ensemble: Members, { host, port }: Member): Socket {
   const options = { host, port, noDelay: true };
   if (ensemble.tls === undefined) return net.connect(options);
   return tls.connect({ ...options, ...(net.isIP(host) === 0 && { servername: host }), ...filesOf(ensemble.tls) });

@@ -1,22 +1,20 @@
 import type { EpochMs, JobName } from '../../core/brand';
-import type { CallOptions, ListedControl } from '../../lease/store';
+import type { ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
-import { listingOf } from '../facets/facets';
-import { type JobRowCalls, dateOf } from '../port';
-import { type Ask, asOfNow, asker } from './ask';
+import type { ListedRows } from '../facets/rows';
+import type { Members } from '../http/url';
+import { asOfNow, asker } from './ask';
 import { contentIn } from './bodies';
 import { connectionsOf } from './connections';
-import { entriesIn, etagAt } from './entries';
-import { CODE, NoContainerError, ZooKeeperError } from './errors';
-import { namesIn } from './folders';
+import { entriesIn, etagAt, namesIn } from './entries';
+import { CODE, FAULTS, NoNodeError, ZooKeeperError } from './errors';
 import { logsIn } from './logs';
 import { type Paths, pathOf, pathsIn } from './paths';
 import { NO_VERSION } from './protocol';
-import { retentionIn } from './retention';
-import { nodesOf, rowCalls, rowsIn } from './rows';
+import { purgeIn } from './retention';
+import { nodesOf, rowsAmong, rowsIn } from './rows';
 import type { Session } from './session';
-import type { Ensemble } from './settings';
 
 /**
  * The version of the nodes. A later one must leave them usable for the release before it, because the instances of both
@@ -66,53 +64,51 @@ const REMEDIES: Trial['remedies'] = {
  * move to. Its end would take row and token along, or leave no sign that a run was interrupted. Watches would tell each
  * instance of each change; a tick lists once instead.
  */
-export function zooKeeper(options: AdapterOptions<Ensemble>): Adapter {
+export function zooKeeper(options: AdapterOptions<Members>): Adapter {
   const { server: ensemble, container, clock, callTimeoutMs, onOutcome } = options;
   const withSession = connectionsOf({ ensemble, clock, connectMs: callTimeoutMs });
   const location = `${ensemble.location}/${container}`;
-  const paths = pathsIn(ensemble.chroot, container);
+  const paths = pathsIn(ensemble.prefix, container);
   const { elections } = paths;
-  const ask = asker({ location, clock, callTimeoutMs, withSession, onOutcome });
+  const ask = asker({ location, clock, callTimeoutMs, withSession, onOutcome, faults: FAULTS });
   return adapterOf({
     location,
     clock,
-    prepare: (call) => prepareLayout(ask, paths, call),
-    jobs: jobRowsIn(ask, paths),
-    entries: entriesIn(ask, paths),
-    keys: paths,
-    logs: logsIn(ask, paths),
-    retention: retentionIn(ask, paths),
-    elections: rowCalls(ask, paths, elections),
-    listElections: (options) =>
-      ask({ what: 'list elections', kind: 'listing', options }, async (session) => {
+    prepare: (question) => ask(question, (session) => prepareLayout(session, paths)),
+    jobs: rowsIn(ask, paths, paths.jobs),
+    listJobs: (question, only) => ask(question, (session) => listJobs(session, paths, only)),
+    elections: rowsIn(ask, paths, elections),
+    listElections: (question) =>
+      ask(question, async (session) => {
         const [, names] = await asOfNow(session, paths.now, () => namesIn(session, elections));
-        return rowsIn(session, paths, elections, names);
+        return rowsAmong(session, paths, elections, names);
       }),
-    nouns: { object: 'node', place: 'container' },
-    remedies: REMEDIES,
-    async look() {
-      const question = { what: 'look for the container', kind: 'listing', options: undefined } as const;
+    entries: entriesIn(ask, paths),
+    logs: logsIn(ask, paths),
+    keys: paths.entries,
+    purge: purgeIn(ask, paths),
+    async look(question) {
       const now = await ask(question, (session) => lookForLayout(session, paths));
       // Without a container there is nothing to write, and so no time.
       return { isThere: now !== undefined, date: now ?? clock.now(), cutMs: 0 };
     },
-    deleteRow: (name) =>
-      ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (session) => {
+    deleteRow: (question, name) =>
+      ask(question, (session) => {
         const { row, lease } = nodesOf(elections, name);
         return session.multi([lease, row].map((path) => ({ kind: 'delete', path, version: NO_VERSION })));
       }),
+    nouns: { object: 'node', place: 'container' },
+    remedies: REMEDIES,
   });
 }
 
 /** Makes the nodes of a container, and that of the time last, by which all other calls see that it exists. */
-async function prepareLayout(ask: Ask, paths: Paths, options: CallOptions | undefined): Promise<void> {
-  await ask({ what: 'create the container', kind: 'container', options }, async (session) => {
-    if ((await lookForLayout(session, paths)) !== undefined) return;
-    const above = paths.container.split('/').map((_, index, names) => names.slice(0, index + 1).join('/'));
-    for (const path of above.slice(1, -1)) await make(session, path, '');
-    await make(session, paths.container, VERSION);
-    for (const path of [...paths.made, paths.now]) await make(session, path, '');
-  });
+async function prepareLayout(session: Session, paths: Paths): Promise<void> {
+  if ((await lookForLayout(session, paths)) !== undefined) return;
+  const above = paths.container.split('/').map((_, index, names) => names.slice(0, index + 1).join('/'));
+  for (const path of above.slice(1, -1)) await make(session, path, '');
+  await make(session, paths.container, VERSION);
+  for (const path of [...paths.made, paths.now]) await make(session, path, '');
 }
 
 async function make(session: Session, path: string, text: string): Promise<void> {
@@ -128,37 +124,32 @@ async function lookForLayout(session: Session, paths: Paths): Promise<EpochMs | 
     const [{ now }] = await asOfNow(session, paths.now, () => Promise.resolve());
     return now;
   } catch (error) {
-    if (error instanceof NoContainerError) return undefined;
+    if (error instanceof NoNodeError) return undefined;
     throw error;
   }
 }
 
-/** The rows of jobs. A listing asks for the names, and then for all rows and controls without waiting in between. */
-function jobRowsIn(ask: Ask, paths: Paths): JobRowCalls {
-  return {
-    ...rowCalls(ask, paths, paths.jobs),
-    list: (options) =>
-      ask({ what: 'list jobs', kind: 'listing', options }, async (session) => {
-        const only = options?.job;
-        const [{ now }, [rowNames, controlNames]] = await asOfNow(session, paths.now, () =>
-          only === undefined
-            ? Promise.all([namesIn(session, paths.jobs), namesIn(session, paths.controls.path)])
-            : Promise.resolve([[only], [only]]),
-        );
-        const [rows, controls] = await Promise.all([
-          rowsIn(session, paths, paths.jobs, rowNames ?? []),
-          controlsOf(session, paths, controlNames ?? []),
-        ]);
-        return listingOf(dateOf(now), rows, controls, only);
-      }),
-  };
+/** Asks for the names, and then for all rows and controls without waiting in between. */
+async function listJobs(session: Session, paths: Paths, only: JobName | undefined): Promise<ListedRows> {
+  const controlFolder = paths.entries('controls').path;
+  const [{ now: date }, [rowNames, controlNames]] = await asOfNow(session, paths.now, () =>
+    only === undefined
+      ? Promise.all([namesIn(session, paths.jobs), namesIn(session, controlFolder)])
+      : Promise.resolve([[only], [only]]),
+  );
+  const [rows, controls] = await Promise.all([
+    rowsAmong(session, paths, paths.jobs, rowNames ?? []),
+    controlsOf(session, paths, controlNames ?? []),
+  ]);
+  return { date, rows, controls };
 }
 
 async function controlsOf(
   session: Session,
-  { controls }: Paths,
+  { entries }: Paths,
   names: readonly string[],
 ): Promise<ReadonlyMap<JobName, ListedControl>> {
+  const controls = entries('controls');
   const nodes = await Promise.all(names.map((name) => session.get(pathOf(controls, name))));
   return new Map(
     nodes.flatMap((node, index) =>

@@ -15,7 +15,7 @@ import {
   registerCoordinator,
 } from '../../../src/index';
 import { type Line, openLine } from '../../../src/stores/zookeeper/session';
-import { ensembleOf } from '../../../src/stores/zookeeper/settings';
+import { ensembleOf } from '../../../src/stores/http/url';
 import { trueNow } from '../time';
 import type { Note } from './note';
 
@@ -128,7 +128,7 @@ let line: Line | undefined;
 async function writeNode({ job, fence }: JobContext, url: string): Promise<void> {
   fence.check();
   const ensemble = ensembleOf(url);
-  const [address] = ensemble.servers;
+  const [address] = ensemble.members;
   if (address === undefined) throw new Error(`no server in ${url}`);
   const used = (line ??= openLine(ensemble, address));
   // The next write opens another one.

@@ -1,7 +1,6 @@
 import type { JobName } from '../../../src/core/brand';
-import { createElector } from '../../../src/election/elector';
-import type { Leadership } from '../../../src/election/leadership';
-import { checkOptions } from '../../../src/election/options';
+import { Elector } from '../../../src/election/elector';
+import { type Leadership, checkOptions } from '../../../src/election/options';
 import { mistakeIn } from '../../simulation/world/crash';
 import type { Member } from '../algorithms/algorithm';
 import { LEASE_MS, type StorePlace } from '../algorithms/lease';
@@ -28,7 +27,7 @@ export function cronlease({ id, clock, random, store }: StorePlace): Member {
   );
   const newId = (): string => `${digits()}-0000-4000-8000-0000${digits()}`;
   const digits = (): string => String(random.whole(0, 99_999_999)).padStart(8, '0');
-  const elector = createElector(settings, { store, clock, random: random.next, newId }, (event) => {
+  const elector = new Elector(settings, { store, clock, random: random.next, newId }, (event) => {
     if (event.kind !== 'error') return;
     const mistake = mistakeIn([event.error]);
     if (mistake !== undefined) throw new Error(`the elector of instance ${String(id)} crashed: ${mistake}`);

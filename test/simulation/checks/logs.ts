@@ -1,4 +1,4 @@
-import { linesOf } from '../../../src/core/log-buffer';
+import { linesOf } from '../../../src/core/log-entry';
 import { parseRecord } from '../../../src/core/record';
 import { type TokenedEntry, readLog } from '../../../src/operator/views/read-log';
 import { FIRST_STORE, isFinal, keyText } from '../world/facts';

@@ -1,6 +1,5 @@
 import type { ETag } from '../../../src/core/brand';
-import { type Layout, decodeLayout } from '../../../src/core/layout';
-import { arrivedRow, formOf } from '../../../src/core/moved-row';
+import { type Layout, decodeLayout, arrivedRow, formOf } from '../../../src/core/layout';
 import { noticeId } from '../../../src/core/notice';
 import type { OwedNotice } from '../../../src/core/owed-notice';
 import { parseRecord } from '../../../src/core/record';

@@ -22,20 +22,20 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   {
     name: 'acquire-without-if-match',
     what: 'no If-Match on the acquisition',
-    edits: [drop('stores/memory/rows.ts:acquire', operation('!=='))],
+    edits: [drop('stores/lease-automaton.ts:acquire', operation('!=='))],
   },
   {
     name: 'claim-without-if-match',
     what: 'no If-Match on the claim',
     mix: 'hubs',
-    edits: [drop('stores/memory/rows.ts:writeRow', operation('!=='))],
+    edits: [drop('stores/lease-automaton.ts:write', operation('!=='))],
   },
   {
     name: 'stale-etag-accepted',
     what: 'the store accepts a stale ETag, in every call',
     edits: [
-      drop('stores/memory/rows.ts:acquire', operation('!==')),
-      drop('stores/memory/rows.ts:writeRow', operation('!==')),
+      drop('stores/lease-automaton.ts:acquire', operation('!==')),
+      drop('stores/lease-automaton.ts:write', operation('!==')),
       become('stores/memory/entries.ts:holds', returned('version'), 'entry !== undefined'),
     ],
   },
@@ -51,10 +51,9 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     name: 'hold-back-is-the-guard',
     what: 'hold-back as the only guard: neither lease nor ETag keeps a second claim out',
     edits: [
-      drop('stores/memory/rows.ts:writeRow', operation('!==')),
-      drop('stores/memory/rows.ts:writeRow', call('mayWrite')),
-      drop('stores/memory/rows.ts:acquire', operation('!==')),
-      become('stores/memory/rows.ts:acquire', argument('acquire', 0), 'NO_LEASE'),
+      never('stores/lease-automaton.ts:write', test('mayWrite')),
+      drop('stores/lease-automaton.ts:acquire', operation('!==')),
+      become('stores/lease-automaton.ts:acquire', argument('mayAcquire', 0), '{ ...lease, holder: undefined }'),
     ],
   },
   {

@@ -25,6 +25,6 @@ export const ELECTION_FAULTS: readonly Planted[] = [
     name: 'election-ends-in-trouble',
     what: 'a candidate leaves its campaign when storage is away',
     mix: 'elections',
-    edits: [before('election/elector.ts:follower', call('pauseAfter'), 'stopping.abort();')],
+    edits: [before('election/elector.ts:follow', call('pauseAfter'), 'this.stopping.abort();')],
   },
 ];

@@ -72,7 +72,7 @@ export const MIGRATION_FAULTS: readonly Planted[] = [
     name: 'moved-token-lost',
     what: 'the tokens of a moved job begin again',
     mix: 'migrations',
-    edits: [become('core/moved-row.ts:arrivingRow', argument('String', 0), '$ - token')],
+    edits: [become('core/layout.ts:arrivingRow', argument('String', 0), '$ - token')],
   },
   {
     name: 'unfinished-run-moved',

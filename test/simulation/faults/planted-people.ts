@@ -78,7 +78,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     name: 'deleted-row-begins-anew',
     what: 'a row that was deleted comes back with the tokens of a new job',
     mix: 'foreign',
-    edits: [become('core/lost-row.ts:rowAfterLoss', operation('+', 'token'), '0 * ($)')],
+    edits: [become('core/failover.ts:rowAfterLoss', operation('+', 'token'), '0 * ($)')],
   },
   {
     name: 'foreign-control-ignored',

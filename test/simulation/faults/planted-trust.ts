@@ -1,18 +1,4 @@
-import {
-  always,
-  argument,
-  become,
-  before,
-  branch,
-  call,
-  drop,
-  first,
-  never,
-  operation,
-  operator,
-  test,
-  value,
-} from './edit';
+import { always, argument, become, call, drop, first, never, operation, operator, returned, test, value } from './edit';
 import type { Planted } from './planted';
 
 /** Rules of trust, renewal, fence and handler. */
@@ -98,13 +84,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
   {
     name: 'foreign-renewal-believed',
     what: "a renewal is believed whatever lease id the service answers with, the holder's or not",
-    edits: [
-      before(
-        'stores/memory/rows.ts:renew',
-        branch('row'),
-        "if (row !== undefined && lease === undefined) return 'renewed';",
-      ),
-    ],
+    edits: [become('stores/lease-automaton.ts:renew', returned('done'), 'true')],
   },
   {
     name: 'broken-is-expired',

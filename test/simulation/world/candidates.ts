@@ -1,10 +1,13 @@
 import type { JobName, Millis } from '../../../src/core/brand';
 import { sleep } from '../../../src/core/clock';
 import { decodeElectionRow } from '../../../src/election/campaign';
-import type { ElectionEvent } from '../../../src/election/candidate';
-import { type Elector, createElector } from '../../../src/election/elector';
-import type { Leadership } from '../../../src/election/leadership';
-import { type ElectionSettings, type LeaderElectionOptions, checkOptions } from '../../../src/election/options';
+import { type ElectionEvent, Elector } from '../../../src/election/elector';
+import {
+  type Leadership,
+  type ElectionSettings,
+  type LeaderElectionOptions,
+  checkOptions,
+} from '../../../src/election/options';
 import { StaleLeaderError } from '../../../src/lease/fence';
 import { type LeaseStore, StoreError } from '../../../src/lease/store';
 import { type MemoryService, memoryService } from '../../../src/stores/memory/store';
@@ -179,7 +182,7 @@ function start(scene: Scene, place: number): void {
     return lead(world, leadership, process, random, () => leadership.fence.write(blob, 'x'));
   });
   const parts = { store, clock: process.clock, random: random.next, newId: () => newId(random) };
-  const elector = createElector(settings, parts, (event) => {
+  const elector = new Elector(settings, parts, (event) => {
     if (event.kind === 'lost') candidate.overToken = event.leader.token;
     heard(world, id, event);
   });

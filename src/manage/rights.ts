@@ -6,14 +6,11 @@ export type Role = (typeof ROLES)[number];
 /** Lets a viewer see the inputs and results of runs too; operators and admins see them anyway. */
 export const PAYLOADS = 'payloads';
 
-/** What a caller may do. */
 export interface Rights {
   readonly role: Role;
-  /** Whether the caller sees the inputs and results of runs. */
   readonly payloads: boolean;
 }
 
-/** Whether a role includes another one. */
 export function includes(role: Role, wanted: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(wanted);
 }

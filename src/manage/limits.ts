@@ -1,8 +1,92 @@
 import { isIPv6 } from 'node:net';
 import type { Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
-import type { Header } from '../core/same-origin';
+import type { Header } from '../core/http-request';
+import type { LeaseStore } from '../lease/store';
+import type { Caller } from './access';
 import { RequestError } from './problem';
+
+/** Each listing of a run's logs is followed by up to 200 reads, and one of its pieces by others. */
+const LISTINGS = ['listRecords', 'listAudits', 'listLogs', 'listPieces'] as const;
+
+/** Listings that a caller may cause at once, and after that every second. A filter over many jobs takes thousands. */
+const LISTINGS_AT_FIRST = 5_000;
+const LISTINGS_A_SECOND = 20;
+const LISTING_AT_ONCE = 8;
+
+export interface MeteredStore {
+  readonly store: LeaseStore;
+  readonly end: () => void;
+}
+
+/** A caller's listings in this process. */
+interface Account {
+  /** Below zero after a request that took more than there was. */
+  left: number;
+  at: number;
+  listing: number;
+}
+
+/** Limits what one caller can make storage list. A request that has begun is carried out; later ones wait. */
+export function createMeter(clock: Clock): (store: LeaseStore, caller: Caller) => MeteredStore {
+  const accounts = new Map<string, Account>();
+
+  function accountOf({ channel, actor, identity }: Caller): Account {
+    const name = `${channel} ${identity ?? actor}`;
+    const now = clock.monotonic();
+    for (const [other, account] of accounts) {
+      if (account.listing === 0 && leftAt(account, now) >= LISTINGS_AT_FIRST) accounts.delete(other);
+    }
+    const account = accounts.get(name) ?? { left: LISTINGS_AT_FIRST, at: now, listing: 0 };
+    accounts.set(name, account);
+    return account;
+  }
+
+  return (store, caller) => {
+    let account: Account | undefined;
+    const pay = (): void => {
+      const now = clock.monotonic();
+      if (account === undefined) {
+        const found = accountOf(caller);
+        const left = leftAt(found, now);
+        if (left <= 0) throw tooManyListings(Math.ceil((1 - left) / LISTINGS_A_SECOND));
+        if (found.listing >= LISTING_AT_ONCE) throw tooManyListings(1);
+        found.listing += 1;
+        account = found;
+      }
+      account.left = leftAt(account, now) - 1;
+      account.at = now;
+    };
+    const listings = Object.fromEntries(
+      LISTINGS.map((name) => [
+        name,
+        (...request: unknown[]): unknown => {
+          pay();
+          return Reflect.apply(store[name], store, request);
+        },
+      ]),
+    );
+    return {
+      store: { ...store, ...listings },
+      end: () => {
+        if (account !== undefined) account.listing -= 1;
+      },
+    };
+  };
+}
+
+function leftAt({ left, at }: Account, now: number): number {
+  return Math.min(LISTINGS_AT_FIRST, left + ((now - at) / 1_000) * LISTINGS_A_SECOND);
+}
+
+function tooManyListings(seconds: number): RequestError {
+  const issue = {
+    place: 'caller',
+    problem: 'your requests have made storage list more of the ledger than one caller may',
+    remedy: `wait ${seconds} s, and name a job, or "since" and "until"`,
+  };
+  return new RequestError(429, 'TooManyListings', issue, { 'retry-after': String(seconds) });
+}
 
 /** The wait after an address's first wrong key. It doubles with each further one, up to the longest. */
 const FIRST_MS = 250;
@@ -32,7 +116,6 @@ export interface WrongKeys {
   admit(address: string): void;
   /** Waits before the answer to a wrong key. A right key never waits. */
   delay(address: string, signal: AbortSignal): Promise<void>;
-  /** How many addresses are remembered. */
   size(): number;
 }
 
@@ -55,7 +138,7 @@ export function createWrongKeys(clock: Clock): WrongKeys {
     admit(address) {
       const sender = senders.get(address);
       if (sender === undefined || clock.monotonic() - sender.at >= FORGET_MS || !full(sender)) return;
-      throw tooMany();
+      throw tooManyWrongKeys();
     },
     async delay(address, signal) {
       const known = senders.get(address);
@@ -79,10 +162,9 @@ export function createWrongKeys(clock: Clock): WrongKeys {
   };
 }
 
-function tooMany(): RequestError {
+function tooManyWrongKeys(): RequestError {
   const issue = {
     place: 'x-cronlease-key',
-    value: null,
     problem: 'answers to wrong keys from this address are still pending, so this key was not checked',
     remedy: 'wait as long as retry-after says, and send a key of this app',
   };

@@ -1,18 +1,73 @@
-import type { JSX } from 'preact';
-import type { OneJob } from './model';
-import { exactly } from './time';
-import { plural } from './words';
+import type { DueTimes as Due, OneJob } from '../../client/types';
+import type { Failure } from '../data/api';
+import { exactly, fullTime, offsetAt, span, zoneOf } from '../data/time';
+import { plural } from '../data/words';
+import { FailureLine } from './help';
+import { Ago } from './parts';
 
 type Settings = NonNullable<OneJob['settings']>;
 
-const OVERLAP: Readonly<Record<Settings['overlap'], string>> = {
-  skip: 'A due time that comes while a run is in progress is skipped.',
-  queue: 'A due time that comes while a run is in progress waits for its end. Of several, the newest runs.',
-  cancel: 'A due time that comes while a run is in progress cancels that run.',
+const NO_DUE_TIMES: Readonly<Record<Settings['kind'], string>> = {
+  timed: 'There is none within the next 5 years.',
+  always: 'There is none: a leader job runs all the time.',
+  manual: 'There is none: it only runs on request.',
 };
 
+interface DueTimesProps {
+  readonly kind: Settings['kind'];
+  readonly due: Due['jobs'][number] | undefined;
+  readonly failure: Failure | undefined;
+}
+
+export function DueTimes({ kind, due, failure }: DueTimesProps) {
+  return (
+    <section>
+      <h2>Next due times</h2>
+      {failure !== undefined && <FailureLine failure={failure} />}
+      {due !== undefined && (due.due.length === 0 ? <p class="muted">{NO_DUE_TIMES[kind]}</p> : <List due={due} />)}
+    </section>
+  );
+}
+
+function List({ due: { due, timeZone, paused, enabled } }: { readonly due: Due['jobs'][number] }) {
+  return (
+    <>
+      {(paused || !enabled) && (
+        <p class="warn">{enabled ? 'The job is paused' : 'The job is disabled'}: none of them runs until that ends.</p>
+      )}
+      <ol class="due">
+        {due.map(({ scheduledFor, startsAt }, index) => (
+          <li key={scheduledFor}>
+            <time dateTime={startsAt}>{fullTime(Date.parse(startsAt), zoneOf(timeZone))}</time>{' '}
+            <span class="muted">
+              <Ago at={startsAt} zone={timeZone} />
+              {spreadNote(Date.parse(startsAt) - Date.parse(scheduledFor))}
+            </span>
+            <ClockNote from={due[index - 1]?.startsAt ?? startsAt} until={startsAt} zone={timeZone} />
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function spreadNote(ms: number): string {
+  return ms === 0 ? '' : `, ${span(ms)} after its due time by "spread"`;
+}
+
+function ClockNote({ from, until, zone }: Readonly<Record<'from' | 'until' | 'zone', string>>) {
+  const change = offsetAt(Date.parse(until), zone) - offsetAt(Date.parse(from), zone);
+  if (change === 0) return null;
+  return (
+    <span class="warn">
+      {' '}
+      Clocks in {zone} go {change > 0 ? 'forward' : 'back'} by {span(Math.abs(change) * 60_000)} before it.
+    </span>
+  );
+}
+
 /** The settings of a job as sentences, in the order in which a run meets them. */
-export function SettingsInWords({ settings }: { readonly settings: OneJob['settings'] }): JSX.Element {
+export function SettingsInWords({ settings }: Pick<OneJob, 'settings'>) {
   return (
     <section>
       <h2>Settings</h2>
@@ -28,6 +83,12 @@ export function SettingsInWords({ settings }: { readonly settings: OneJob['setti
     </section>
   );
 }
+
+const OVERLAP: Readonly<Record<Settings['overlap'], string>> = {
+  skip: 'A due time that comes while a run is in progress is skipped.',
+  queue: 'A due time that comes while a run is in progress waits for its end. Of several, the newest runs.',
+  cancel: 'A due time that comes while a run is in progress cancels that run.',
+};
 
 function sentencesOf(settings: Settings): readonly string[] {
   const { handler, call, overlap, offsetMs, timeoutMs, stallAfterMs, graceMs, leaseMs, keepMs, alertAfterMs } =

@@ -1,12 +1,26 @@
-import type { Timeline } from './model';
+import type { DueTimes, OneRun, RunSummary, Timeline } from '../../client/types';
+
+/** A stretch of time, drawn from left to right. */
+export interface Scale {
+  readonly from: number;
+  readonly until: number;
+  readonly width: number;
+}
+
+export function positionOf({ from, until, width }: Scale, at: number): number {
+  return ((at - from) / (until - from)) * width;
+}
+
+export function instantAt({ from, until, width }: Scale, x: number): number {
+  return from + (x / width) * (until - from);
+}
 
 export type TimelineJob = Timeline['jobs'][number];
 export type Past = TimelineJob['recent'][number];
 
-/** A stretch of time, in milliseconds. */
 interface Stretch {
-  readonly from: number;
-  readonly until: number;
+  from: number;
+  until: number;
 }
 
 /** An outcome, from the call of its handler to its end. */
@@ -18,43 +32,36 @@ interface PastMark extends Stretch {
 
 /** Planned runs that are too close to each other to be drawn apart. */
 export interface PlannedMark extends Stretch {
-  readonly first: number;
-  readonly last: number;
-  readonly count: number;
-}
-
-/** What is drawn for a job. */
-interface Marks {
-  readonly past: readonly PastMark[];
-  readonly current: (Stretch & { readonly expected: number }) | undefined;
-  readonly planned: readonly PlannedMark[];
-  /** Where a run, if it takes as long as usual, is still in progress at the next due time. */
-  readonly overlaps: readonly Stretch[];
-  /** The row has no outcomes from before this time, though there were some. */
-  readonly knownFrom: number | undefined;
-  /** There are more due times after this one than the answer has. */
-  readonly plannedUntil: number | undefined;
+  last: number;
+  count: number;
 }
 
 /** As many outcomes as a row has. */
 export const RECENT = 20;
 
-/** @param apartMs planned runs with less than this between them are drawn as one */
-export function marksOf(job: TimelineJob, now: number, apartMs: number): Marks {
+/**
+ * What is drawn for a job.
+ *
+ * @param apartMs planned runs with less than this between them are drawn as one
+ */
+export function marksOf(job: TimelineJob, now: number, apartMs: number) {
   const { recent, currentRun, offsetMs, medianMs, isComplete, planned } = job;
   const usual = medianMs ?? 0;
   const past = recent.map((item, index) => pastMark(item, offsetMs, recent[index - 1]));
   const due = planned.map((at) => Date.parse(at));
   const from = currentRun === null ? 0 : Date.parse(currentRun.startedAt ?? currentRun.scheduledFor);
-  const current = currentRun === null ? undefined : { from, until: now, expected: Math.max(now, from + usual) };
+  const current = currentRun === null ? undefined : { from, expected: Math.max(now, from + usual) };
   const begun = current === undefined ? [] : [{ from, until: current.expected }];
   const stretches = [...begun, ...due.map((at) => ({ from: at, until: at + usual }))];
   return {
     past,
     current,
     planned: grouped(due, usual, apartMs),
+    /** Where a run, if it takes as long as usual, is still in progress at the next due time. */
     overlaps: overlapsOf(stretches),
+    /** The row has no outcomes from before this time, though there were some. */
     knownFrom: recent.length < RECENT ? undefined : past[0]?.dueAt,
+    /** There are more due times after this one than the answer has. */
     plannedUntil: isComplete ? undefined : due.at(-1),
   };
 }
@@ -79,14 +86,11 @@ function grouped(due: readonly number[], usual: number, apartMs: number): readon
   for (const at of due) {
     const group = groups.at(-1);
     if (group !== undefined && at - group.until < apartMs) {
-      groups[groups.length - 1] = {
-        ...group,
-        last: at,
-        until: Math.max(group.until, at + usual),
-        count: group.count + 1,
-      };
+      group.last = at;
+      group.until = Math.max(group.until, at + usual);
+      group.count += 1;
     } else {
-      groups.push({ from: at, until: at + usual, first: at, last: at, count: 1 });
+      groups.push({ from: at, until: at + usual, last: at, count: 1 });
     }
   }
   return groups;
@@ -99,7 +103,7 @@ function overlapsOf(stretches: readonly Stretch[]): readonly Stretch[] {
     if (next === undefined || next.from >= until) continue;
     const last = overlaps.at(-1);
     if (last !== undefined && next.from <= last.until) {
-      overlaps[overlaps.length - 1] = { from: last.from, until: Math.max(last.until, until) };
+      last.until = Math.max(last.until, until);
     } else {
       overlaps.push({ from: next.from, until });
     }
@@ -131,4 +135,44 @@ export function atOnce(
   let count = 0;
   const ordered = [...steps].toSorted(([a], [b]) => a - b).map(([at, change]) => ({ at, count: (count += change) }));
   return [{ at: now, count: 0 }, ...ordered];
+}
+
+/** A run of a moment can still be seen, and hit. */
+export const LEAST = 3;
+/** Of a due time, in pixels. */
+const NEAR = 6;
+const MINUTE = 60_000;
+
+export type Due = DueTimes['jobs'][number]['due'];
+
+/** When a run should have begun: later than its due time by `spread`, and in a back-fill when its turn came. */
+export function dueAtOf({ scheduledFor, startedAt, latenessMs, trigger }: RunSummary): number {
+  if (startedAt !== null && trigger === 'backfill') return Date.parse(startedAt);
+  return startedAt === null || latenessMs === null ? Date.parse(scheduledFor) : Date.parse(startedAt) - latenessMs;
+}
+
+/** From when on other due times came during a run: it may have waited, or lost its first holder, before it started. */
+export function inProgressFrom({ claimedAt, startedAt, scheduledFor }: OneRun): string {
+  return claimedAt ?? startedAt ?? scheduledFor;
+}
+
+/** The time that a place in the picture means: that of the record there, of a due time near it, or the minute. */
+export function timeAt(scale: Scale, x: number, runs: readonly RunSummary[], due: Due, now: number): string {
+  const hit = runs.find((run) => {
+    const { startedAt, endedAt } = run;
+    if (startedAt === null) return false;
+    const end = positionOf(scale, endedAt === null ? now : Date.parse(endedAt));
+    const least = positionOf(scale, Date.parse(startedAt)) + LEAST;
+    return x >= positionOf(scale, dueAtOf(run)) && x <= Math.max(end, least);
+  });
+  if (hit !== undefined) return hit.scheduledFor;
+  const marks = [
+    ...runs.map((run) => ({ time: run.scheduledFor, at: dueAtOf(run) })),
+    ...due.map(({ scheduledFor, startsAt }) => ({ time: scheduledFor, at: Date.parse(startsAt) })),
+  ];
+  const nearest = marks
+    .map(({ time, at }) => ({ time, distance: Math.abs(positionOf(scale, at) - x) }))
+    .toSorted((a, b) => a.distance - b.distance)[0];
+  if (nearest !== undefined && nearest.distance <= NEAR) return nearest.time;
+  return new Date(Math.round(instantAt(scale, x) / MINUTE) * MINUTE).toISOString();
 }
