@@ -1,6 +1,5 @@
-import { isObject } from '../core/metadata';
+import { isObject, parseExactly } from '../core/metadata';
 import type { Millis } from '../core/brand';
-import { parseExactly } from '../core/metadata';
 import { ASKED_AT_MOST_MS } from '../core/run';
 import { CallError } from '../handler/handlers';
 import { type Answer, retryAfterOf } from '../notices/request';

@@ -1,4 +1,4 @@
-import { spelledFinder } from '../core/redact';
+import { spelledFinder, redactJson, mask, type Redact } from '../core/redact';
 import type { Millis } from '../core/brand';
 import {
   type CallSpec,
@@ -13,7 +13,6 @@ import {
   textsOf,
 } from '../core/call';
 import { type Clock, sleep } from '../core/clock';
-import { redactJson, mask, type Redact } from '../core/redact';
 import { CallError, type Kept } from '../handler/handlers';
 import { AttemptAbortedError, type JobContext } from '../handler/handler';
 import { ForbiddenAddressError, type Guard, checkAddress, hostOf } from '../notices/guard';
