@@ -22,20 +22,16 @@ export type Aborted = Extract<AttemptEnd, { kind: 'aborted' }>;
 /** An abort, with the grace that the handler has outlived, if it did. */
 export type Ended = Aborted & { readonly outlivedMs?: Millis };
 
-/** Aborts an attempt; the first reason counts. */
-export interface Aborter {
-  readonly signal: AbortSignal;
-  abort(code: AbortCode, reason: Reason, message: string): void;
-  readonly aborted: Promise<Aborted>;
-}
+export type Aborter = ReturnType<typeof createAborter>;
 
-export function createAborter(): Aborter {
+/** Aborts an attempt; the first reason counts. */
+export function createAborter() {
   const controller = new AbortController();
   const { promise: aborted, resolve: settle } = Promise.withResolvers<Aborted>();
   return {
     signal: controller.signal,
     aborted,
-    abort(code, reason, message) {
+    abort(code: AbortCode, reason: Reason, message: string): void {
       if (controller.signal.aborted) return;
       settle({ kind: 'aborted', code, reason });
       controller.abort(new AttemptAbortedError(code, message));

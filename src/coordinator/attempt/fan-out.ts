@@ -168,21 +168,9 @@ function itemLanes(
 
 /**
  * The pieces that runs of a job have left in storage, this run included. A back-filled run that is aside still needs
- * its own.
+ * its own. Leftovers are not read: if their removal fails, the job's next run removes them.
  */
-interface Leftovers {
-  /**
-   * Call it under the lease: later, the list might contain the pieces of a successor's run.
-   *
-   * @returns the pieces of this run
-   */
-  list(): Promise<readonly ListedPiece[]>;
-  /** Deletes the listed pieces; needs no lease. */
-  remove(): Promise<void>;
-}
-
-/** Leftovers are not read: if their removal fails, the job's next run removes them. */
-export function leftoversOf(held: HeldRow): Leftovers {
+export function leftoversOf(held: HeldRow) {
   const { coordinator, report, job } = held;
   const { name } = job.spec;
   let pieces: readonly ListedPiece[] = [];
@@ -195,14 +183,21 @@ export function leftoversOf(held: HeldRow): Leftovers {
     }
   };
   return {
-    async list() {
+    /**
+     * Call it under the lease: later, the list might contain the pieces of a successor's run.
+     *
+     * @returns the pieces of this run
+     */
+    async list(): Promise<readonly ListedPiece[]> {
       await trying(async () => {
         const spared = asideKey(held.row.backfill);
         pieces = (await listPieces(held, undefined)).filter(({ key }) => key !== spared);
       });
       return pieces.filter(({ key }) => key === held.key);
     },
-    remove: () => trying(() => eachOf(pieces, (piece) => coordinator.store.deletePiece(name, piece.key, piece.name))),
+    /** Deletes the listed pieces; needs no lease. */
+    remove: (): Promise<void> =>
+      trying(() => eachOf(pieces, (piece) => coordinator.store.deletePiece(name, piece.key, piece.name))),
   };
 }
 
