@@ -1,5 +1,5 @@
 import { oneLine } from '../core/text';
-import { columnsOf, type Style, style } from './output';
+import { type Style, style, withoutColours } from './output';
 
 const WIDTH = 80;
 
@@ -9,31 +9,24 @@ export interface Span {
   readonly format?: Style | undefined;
 }
 
-/** A column of a table that has to fit into a line. */
-export interface Column {
-  /** Its heading too. */
-  readonly name: string;
-  readonly cells: readonly (readonly Span[])[];
-  readonly align?: 'right';
-  /**
-   * What remains of a text that is too long. Default: its start, before an ellipsis. `newest`: its end, without one.
-   * `parts`: the spans that fit whole, so that no number loses its unit.
-   */
-  readonly cut?: 'middle' | 'newest' | 'parts';
-}
+type Cell = string | Span | readonly Span[];
 
-/**
- * Makes the columns of a table with a line for each of these rows.
- *
- * @param cut of the columns that say nothing else
- */
-export function columnsOver<T>(rows: readonly T[], cut?: Column['cut']) {
-  return (name: string, cell: (row: T) => string | readonly Span[], more: Partial<Column> = {}): Column => {
-    const found = rows.map((row) => cell(row));
-    const cells = found.map((one) => (typeof one === 'string' ? [{ text: one }] : one));
-    return { name, cells, ...(cut !== undefined && { cut }), ...more };
-  };
-}
+/** A column of a table: its heading, which is its name, and its cell in the line of each row. */
+export type Column<Row> = readonly [
+  name: string,
+  cell: (row: Row) => Cell,
+  how?: {
+    readonly align?: 'right';
+    /**
+     * What remains of a text that is too long. Default: its start, before an ellipsis. `newest`: its end, without one.
+     * `parts`: the spans that fit whole, so that no number loses its unit.
+     */
+    readonly cut?: 'middle' | 'newest' | 'parts';
+  },
+];
+
+export const RIGHT = { align: 'right' } as const;
+export const MIDDLE = { cut: 'middle' } as const;
 
 /** How a column gives way where the line is too short: to this width, or, for 0, entirely. */
 export type Concession = readonly [column: string, width: number];
@@ -41,41 +34,47 @@ export type Concession = readonly [column: string, width: number];
 const GAP = 2;
 
 /**
- * A table no wider than `width`: first its heading, then a line for each row. The concessions are made in their order,
- * and none further than needed.
+ * A table no wider than `width` columns: first its heading, then a line for each row. The concessions are made in their
+ * order, and none further than needed. A column without any text is left out.
  */
-export function fittedTable(
-  columns: readonly Column[],
+export function fittedTable<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
   concessions: readonly Concession[],
-  width: number,
+  width = WIDTH,
 ): readonly string[] {
-  const used = columns.filter(({ cells }) => cells.some((cell) => widthOf(textOf(cell)) > 0));
-  const widths = fitted(used, concessions, width);
+  const used = columns
+    .map(([name, cell, how = {}]) => ({ name, how, cells: rows.map((row) => spansOf(cell(row))) }))
+    .filter(({ cells }) => cells.some((cell) => spansWidth(cell) > 0));
+  const natural = used.map(
+    ({ name, cells }) => [name, Math.max(name.length, ...cells.map((cell) => spansWidth(cell)))] as const,
+  );
+  const widths = fitted(new Map(natural), concessions, width);
   const shown = used.filter(({ name }) => (widths.get(name) ?? 0) > 0);
-  const lineOf = (cells: readonly (readonly Span[])[]): string =>
-    paint(
-      fitLine(
-        shown.flatMap((column, index) => {
-          const last = index === shown.length - 1;
-          const cell = padded(cells[index] ?? [], column, widths.get(column.name) ?? 0, last);
-          return last ? cell : [...cell, { text: ' '.repeat(GAP) }];
-        }),
-        width,
-      ),
-    ).trimEnd();
-  const heading = lineOf(shown.map(({ name }) => [{ text: name, format: 'bold' }]));
-  const rows = used[0]?.cells.length ?? 0;
-  return [heading, ...Array.from({ length: rows }, (_, row) => lineOf(shown.map(({ cells }) => cells[row] ?? [])))];
+  const lineOf = (cellOf: (column: (typeof shown)[number]) => readonly Span[]): string => {
+    const cells = shown.map((column, index) => {
+      const cell = padded(cellOf(column), column.how, widths.get(column.name) ?? 0, index === shown.length - 1);
+      return index === 0 ? cell : [{ text: ' '.repeat(GAP) }, ...cell];
+    });
+    return paint(fitLine(cells.flat(), width)).trimEnd();
+  };
+  return [
+    lineOf(({ name }) => [{ text: name, format: 'bold' }]),
+    ...rows.map((_, row) => lineOf(({ cells }) => cells[row] ?? [])),
+  ];
+}
+
+function spansOf(cell: Cell): readonly Span[] {
+  if (typeof cell === 'string') return [{ text: oneLine(cell) }];
+  const spans = 'text' in cell ? [cell] : cell;
+  return spans.map(({ text, format }) => ({ text: oneLine(text), format }));
 }
 
 function fitted(
-  columns: readonly Column[],
+  natural: ReadonlyMap<string, number>,
   concessions: readonly Concession[],
   width: number,
 ): ReadonlyMap<string, number> {
-  const natural = new Map(
-    columns.map(({ name, cells }) => [name, Math.max(name.length, ...cells.map((cell) => widthOf(textOf(cell))))]),
-  );
   const widths = new Map(natural);
   const excess = (): number => {
     const shown = [...widths.values()].filter((each) => each > 0);
@@ -95,50 +94,48 @@ function fitted(
   return widths;
 }
 
-function padded(cell: readonly Span[], { align, cut }: Column, width: number, last: boolean): readonly Span[] {
-  const fits = cutSpans(cell, width, cut);
-  const pad: Span = { text: ' '.repeat(Math.max(0, width - widthOf(textOf(fits)))) };
+type How = NonNullable<Column<never>[2]>;
+
+function padded(cell: readonly Span[], { align, cut }: How, width: number, last: boolean): readonly Span[] {
+  const fits = spansWidth(cell) <= width ? cell : cutSpans(cell, width, cut);
+  const pad: Span = { text: ' '.repeat(Math.max(0, width - spansWidth(fits))) };
   if (align === 'right') return [pad, ...fits];
   return last ? fits : [...fits, pad];
 }
 
-function cutSpans(cell: readonly Span[], width: number, how: Column['cut']): readonly Span[] {
-  const parts = cell.map(({ text, format }): Span => ({ text: oneLine(text), format }));
-  const whole = textOf(parts);
-  if (widthOf(whole) <= width) return parts;
+function cutSpans(cell: readonly Span[], width: number, how: How['cut']): readonly Span[] {
   switch (how) {
     case 'newest':
-      return lastOf(parts, width);
+      return wholeSpans(cell.toReversed(), width).toReversed();
     case 'middle': {
-      const characters = graphemes(whole);
+      const characters = graphemes(textOf(cell));
       const end = Math.floor((width - 1) / 2);
       const text = `${characters.slice(0, width - 1 - end).join('')}…${end === 0 ? '' : characters.slice(-end).join('')}`;
-      return [{ text, format: parts[0]?.format }];
+      return [{ text, format: cell[0]?.format }];
     }
     case 'parts': {
-      const tooLong = parts.findIndex((_, index) => widthOf(textOf(parts.slice(0, index + 1))) > width);
-      return tooLong === 0 ? fitLine(parts, width) : parts.slice(0, tooLong);
+      const whole = wholeSpans(cell, width);
+      return whole.length === 0 ? fitLine(cell, width) : whole;
     }
-    default:
-      return fitLine(parts, width);
+    case undefined:
+      return fitLine(cell, width);
   }
 }
 
-function lastOf(parts: readonly Span[], width: number): readonly Span[] {
-  let left = width;
-  const kept: Span[] = [];
-  for (const { text, format } of parts.toReversed()) {
-    const size = widthOf(text);
-    if (size > left) break;
-    kept.unshift({ text, format });
-    left -= size;
-  }
-  return kept;
+/** The first spans, as many as fit whole. */
+function wholeSpans(spans: readonly Span[], width: number): readonly Span[] {
+  const tooLong = spans.findIndex((_, index) => spansWidth(spans.slice(0, index + 1)) > width);
+  return tooLong === -1 ? spans : spans.slice(0, tooLong);
+}
+
+/** One line of text, in at most this width. */
+export function fitText(text: string, width: number, format?: Style): string {
+  return paint(fitLine([{ text: oneLine(text), format }], width));
 }
 
 /** The spans in at most this width: a text that is too long ends with an ellipsis. */
-export function fitLine(parts: readonly Span[], width: number): readonly Span[] {
-  if (widthOf(textOf(parts)) <= width) return parts;
+function fitLine(parts: readonly Span[], width: number): readonly Span[] {
+  if (spansWidth(parts) <= width) return parts;
   let left = width - 1;
   const kept: Span[] = [];
   for (const { text, format } of parts) {
@@ -165,29 +162,22 @@ export function wrapped(groups: readonly (readonly Span[])[], width: number): re
   for (const group of groups) {
     const line = lines.at(-1);
     const longer = line && [...line, { text: ' '.repeat(GAP) }, ...group];
-    if (longer !== undefined && widthOf(textOf(longer)) <= width) lines.splice(-1, 1, longer);
+    if (longer !== undefined && spansWidth(longer) <= width) lines.splice(-1, 1, longer);
     else lines.push([...group]);
   }
   return lines.map((line) => paint(fitLine(line, width)));
 }
 
-/** A text in lines of whole words, those after the first one indented. A word that is too long has its own line. */
-export function wordLines(text: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const longer = lines.length === 0 ? word : `${lines.at(-1) ?? ''} ${word}`;
-    if (widthOf(longer) <= width) lines.splice(-1, 1, longer);
-    else lines.push(`  ${word}`);
-  }
-  return lines;
-}
-
-export function paint(parts: readonly Span[]): string {
+function paint(parts: readonly Span[]): string {
   return parts.map(({ text, format }) => (format === undefined ? text : style(format, text))).join('');
 }
 
 function textOf(parts: readonly Span[]): string {
-  return parts.map(({ text }) => oneLine(text)).join('');
+  return parts.map(({ text }) => text).join('');
+}
+
+function spansWidth(parts: readonly Span[]): number {
+  return widthOf(textOf(parts));
 }
 
 const PLAIN = /^[\x20-\x7E]*$/;
@@ -205,13 +195,13 @@ function graphemes(text: string): readonly string[] {
   return [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment);
 }
 
-/** A text in lines of at most 80 columns; those after the first are indented. */
-export function folded(text: string, indent = 2): readonly string[] {
+/** A text in lines of whole words, which may have colours of ours; those after the first are indented. */
+export function folded(text: string, indent = 2, width = WIDTH): readonly string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(/(?<=\S) (?=\S)/)) {
     const longer = line === '' ? word : `${line} ${word}`;
-    if (line === '' || columnsOf(longer) <= WIDTH) line = longer;
+    if (line === '' || widthOf(withoutColours(longer)) <= width) line = longer;
     else {
       lines.push(line);
       line = ' '.repeat(indent) + word;

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
-import { UsageError } from './cli-error';
-import { NO, OK, printError, printJson, USAGE } from './output';
+import { NO, OK, printError, printJson, USAGE, UsageError } from './output';
 import { createProgram } from './program';
 
 const OLDEST_NODE = 22;

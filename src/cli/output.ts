@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters, styleText } from 'node:util';
-import { oneLine, printable, printableJson } from '../core/text';
+import { printable, printableJson } from '../core/text';
 
 export const OK = 0;
 export const NO = 1;
@@ -22,6 +22,34 @@ export const EXIT_CODES: readonly { readonly code: number; readonly meaning: str
   { code: UNSUCCESSFUL, meaning: 'run and rerun, with --wait or --follow: the run has not succeeded' },
   { code: FORCED, meaning: 'dev: interrupted again before its instances had stopped' },
 ];
+
+/** The command line itself is wrong: exit code 2. */
+export class UsageError extends Error {
+  readonly code = 'Usage';
+  override readonly name = 'UsageError';
+}
+
+/** The command line is right, but there is nothing to act on: exit code 1. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+
+  constructor(
+    readonly code:
+      | 'NoStorage'
+      | 'NoJobsFile'
+      | 'NotConfirmed'
+      | 'NoRevision'
+      | 'NoPrices'
+      | 'NoReceiver'
+      | 'NoSource'
+      | 'NothingImported'
+      | 'FileExists',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
 
 /** The folder of this package: the clone, or a folder in the app's `node_modules`. */
 export const OWN = packageAbove(__dirname);
@@ -57,6 +85,17 @@ export function printJson(value: unknown): number {
   return OK;
 }
 
+/** Prints the answer of a command: its document with `--json`, or else its text. Returns the exit code of success. */
+export function answer(
+  { json }: { readonly json?: boolean | undefined },
+  document: unknown,
+  text: () => string,
+): number {
+  if (json === true) return printJson(document);
+  print(text());
+  return OK;
+}
+
 export function warn(text: string): void {
   say(`${style('yellow', 'warning:', process.stderr)} ${text}`);
 }
@@ -71,20 +110,7 @@ export function style(format: Style, text: string, to: NodeJS.WriteStream | 'any
   return styleText(format, text, options).replaceAll('\u001b', ESCAPE);
 }
 
-/** How many columns a text takes that may have colours of ours. */
-export function columnsOf(text: string): number {
-  return stripVTControlCharacters(text.replaceAll(ESCAPE, '\u001b')).length;
-}
-
-/** Rows under a heading, their columns aligned. A column whose heading is empty and that has no text takes no room. */
-export function table(heading: readonly string[], cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map(oneLine));
-  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .filter((_, column) => (widths[column] ?? 0) > 0)
-      .join('  ')
-      .trimEnd();
-  return [style('bold', line(heading)), ...rows.map(line)].join('\n');
+/** The text without colours of ours. */
+export function withoutColours(text: string): string {
+  return stripVTControlCharacters(text.replaceAll(ESCAPE, '\u001b'));
 }

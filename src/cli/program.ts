@@ -1,10 +1,18 @@
 import { VERSION } from '../version';
-import { Command, type Done } from './commands/command';
-import { addAudit, addHistory, addLogs, addStatus } from './commands/history';
-import { addAcknowledgements, addBackfill, addFleet, addPauses, addRequests } from './commands/jobs';
+import { Command } from './commands/command';
 import { addCompletion, addDev, addDrill, addImport, addInit, addNotices } from './commands/local';
-import { addMending, addMigrate, addRecover, addShards } from './commands/mending';
-import { addOffline, addPlanning } from './commands/planning';
+import {
+  addAcknowledgements,
+  addBackfill,
+  addFleet,
+  addMending,
+  addMigrate,
+  addPauses,
+  addRecover,
+  addRequests,
+  addShards,
+} from './commands/run';
+import { addAudit, addHistory, addLogs, addOffline, addPlanning, addStatus } from './commands/show';
 import { EXIT_CODES } from './output';
 
 const MAIN_HELP = `
@@ -32,8 +40,8 @@ Exit codes:
 ${EXIT_CODES.map(({ code, meaning }) => `  ${String(code).padEnd(3)}  ${meaning}`).join('\n')}`;
 
 /** The commands. Each loads its modules only when it runs, so that the help appears at once. */
-export function createProgram(done: Done): Command {
-  const program = new Command('cronlease')
+export function createProgram(done: (code: number) => void): Command {
+  const program = new Command(done, 'cronlease')
     .description('Scheduled jobs on Azure Functions. Every due time ends in exactly one recorded outcome.')
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
@@ -45,26 +53,26 @@ export function createProgram(done: Done): Command {
     })
     .addHelpText('after', MAIN_HELP)
     .exitOverride();
-  addOffline(program, done);
-  addPlanning(program, done);
-  addStatus(program, done);
-  addHistory(program, done);
-  addLogs(program, done);
-  addAudit(program, done);
-  addRequests(program, done);
-  addBackfill(program, done);
-  addPauses(program, done);
-  addAcknowledgements(program, done);
-  addFleet(program, done);
-  addMending(program, done);
-  addRecover(program, done);
-  addShards(program, done);
-  addMigrate(program, done);
-  addNotices(program, done);
-  addDev(program, done);
-  addDrill(program, done);
-  addInit(program, done);
-  addImport(program, done);
-  addCompletion(program, done);
+  addOffline(program);
+  addPlanning(program);
+  addStatus(program);
+  addHistory(program);
+  addLogs(program);
+  addAudit(program);
+  addRequests(program);
+  addBackfill(program);
+  addPauses(program);
+  addAcknowledgements(program);
+  addFleet(program);
+  addMending(program);
+  addRecover(program);
+  addShards(program);
+  addMigrate(program);
+  addNotices(program);
+  addDev(program);
+  addDrill(program);
+  addInit(program);
+  addImport(program);
+  addCompletion(program);
   return program;
 }

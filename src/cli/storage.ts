@@ -11,8 +11,7 @@ import * as stores from '../stores/open';
 import { systemClock } from '../system-clock';
 import { type DevFile, readDevFile } from './dev/dev-file';
 
-import { CliError, UsageError } from './cli-error';
-import { warn } from './output';
+import { CliError, UsageError, warn } from './output';
 
 export interface StorageOptions {
   /** A connection string, the URL of a blob service for a signed-in user, or the URL of another store. */
@@ -32,25 +31,18 @@ const SERVICE_URI = `${SETTING}__blobServiceUri`;
  * the current folder, in that order. Makes no call.
  */
 export function openStore(options: StorageOptions): LeaseStore {
-  const names = shardsIn(options);
-  return dealtStore(
-    names === undefined ? audited(options, [opened(options, stores.openStore)]) : openAccounts(options, names),
-  );
+  return dealtStore(openAccounts(options, shardsIn(options)));
 }
 
-/** A store for each of these connections, which the environment holds. */
-export function openAccounts(options: StorageOptions, names: readonly string[]): readonly LeaseStore[] {
-  return audited(
-    options,
-    opened(options, (connection) => stores.openShards(connection, names)),
+/** A store for each of these connections, which the environment holds; without names, for the only one. */
+export function openAccounts(options: StorageOptions, names: readonly string[] | undefined): readonly LeaseStore[] {
+  const found = opened(options, (connection) =>
+    names === undefined ? [stores.openStore(connection)] : stores.openShards(connection, names),
   );
+  return stores.auditedStores(auditConnection(options), found);
 }
 
 /** The environment names the second place of audit entries, even if the command line names the storage. */
-function audited(options: StorageOptions, opened: readonly LeaseStore[]): readonly LeaseStore[] {
-  return stores.auditedStores(auditConnection(options), opened);
-}
-
 function auditConnection(options: StorageOptions): Connection {
   return timed({ settings: process.env, container: whichStorage(options).container });
 }
@@ -75,24 +67,20 @@ export function openSetting(name: string, container: string | undefined): LeaseS
 }
 
 /** The connections over which the jobs are dealt; undefined: the command line names a storage, or there is only one. */
-export function shardsIn({ storage }: StorageOptions): readonly string[] | undefined {
+function shardsIn({ storage }: StorageOptions): readonly string[] | undefined {
   return storage === undefined ? shardNames(process.env, undefined) : undefined;
 }
 
 /** Tries out the caller's rights on the storage, in each account. */
 export async function tryStorage(options: StorageOptions): Promise<readonly TriedAccount[]> {
   const names = shardsIn(options);
-  if (names === undefined) {
-    const trial = await opened(options, (connection) => stores.tryStorage(connection, randomUUID()));
-    return [{ location: openStore(options).location, trial }];
-  }
-  const locations = openAccounts(options, names).map(({ location }) => location);
   return opened(options, (connection) =>
     Promise.all(
-      names.map(async (name, index) => ({
-        location: locations[index] ?? name,
-        trial: await stores.tryStorage(stores.connectionOf(connection, name), randomUUID()),
-      })),
+      openAccounts(options, names).map(async ({ location }, index) => {
+        const name = names?.[index];
+        const account = name === undefined ? connection : stores.connectionOf(connection, name);
+        return { location, trial: await stores.tryStorage(account, randomUUID()) };
+      }),
     ),
   );
 }
@@ -105,10 +93,13 @@ export function deskOf(store: LeaseStore): LeaseTaker {
 
 /** As {@link deskOf}, for the elections in the same container. */
 export function openElections(options: StorageOptions): LeaseTaker<ElectionStore> {
+  const store = opened(options, (connection) => stores.openElectionStore(firstOf(connection, options)));
+  return { ...deskOf(openStore(options)), store };
+}
+
+function firstOf(connection: TimedConnection, options: StorageOptions): TimedConnection {
   const [first] = shardsIn(options) ?? [];
-  const open = (connection: TimedConnection): ElectionStore =>
-    stores.openElectionStore(first === undefined ? connection : stores.connectionOf(connection, first));
-  return { ...deskOf(openStore(options)), store: opened(options, open) };
+  return first === undefined ? connection : stores.connectionOf(connection, first);
 }
 
 type TimedConnection = Connection & { readonly callTimeoutMs: number };
@@ -124,19 +115,15 @@ export async function shellIdentity(): Promise<stores.Identity | undefined> {
 /** Calls `open` with the storage that the command line names; its errors name the option. */
 function opened<T>(options: StorageOptions, open: (connection: TimedConnection) => T): T {
   const connection = timed(whichStorage(options));
-  const [first] = shardsIn(options) ?? [];
-  used = first === undefined ? connection : stores.connectionOf(connection, first);
+  used = firstOf(connection, options);
   try {
     return open(connection);
   } catch (error) {
     if (!(error instanceof stores.StorageSettingsError)) throw error;
-    if (error.code === 'ContainerNameInvalid' && options.container !== undefined) {
-      throw new UsageError(`--container: ${error.message}`);
-    }
-    if (error.code !== 'ContainerNameInvalid' && options.storage !== undefined) {
-      throw new UsageError(`--storage: ${error.message.replace(SERVICE_URI, 'the URL')}`);
-    }
-    throw error;
+    const option = error.code === 'ContainerNameInvalid' ? 'container' : 'storage';
+    if (options[option] === undefined) throw error;
+    const message = option === 'storage' ? error.message.replace(SERVICE_URI, 'the URL') : error.message;
+    throw new UsageError(`--${option}: ${message}`);
   }
 }
 
@@ -150,15 +137,15 @@ function timed({ settings, container }: Pick<Connection, 'settings' | 'container
 
 /** The settings for `--storage`. An app's identity settings in the environment do not apply to a person. */
 function named(storage: string): Settings {
-  if (stores.isStoreUrl(storage)) return { [SETTING]: storage };
-  if (!/=|^https?:\/\//i.test(storage.trim())) {
+  const isUrl = /^https?:\/\//i.test(storage.trim());
+  if (stores.isStoreUrl(storage) || (!isUrl && storage.includes('='))) return { [SETTING]: storage };
+  if (!isUrl) {
     // The message does not repeat the value, which may be a key.
     throw new UsageError(
       '--storage must be a connection string, such as "UseDevelopmentStorage=true", or the URL of a store, such as ' +
         'https://ACCOUNT.blob.core.windows.net or postgres://USER@HOST/DATABASE',
     );
   }
-  if (!/^https?:\/\//i.test(storage.trim())) return { [SETTING]: storage };
   const url = URL.parse(storage.trim());
   if (url !== null && /\.blob\./.test(url.hostname) && url.pathname !== '/') {
     const container = url.pathname.split('/')[1] ?? '';
@@ -189,13 +176,12 @@ function isSet(env: NodeJS.ProcessEnv): boolean {
 
 function whichStorage(options: StorageOptions): { readonly settings: Settings; readonly container: string } {
   const { env } = process;
-  const container = options.container ?? (env['CRONLEASE_CONTAINER'] || undefined);
-  if (options.storage !== undefined) {
-    return { settings: named(options.storage), container: container ?? stores.DEFAULT_CONTAINER };
-  }
-  if (isSet(env)) return { settings: env, container: container ?? stores.DEFAULT_CONTAINER };
   const dev = devStorage(options);
-  if (dev !== undefined) return { settings: { [SETTING]: dev.storage }, container: container ?? dev.container };
+  const container =
+    options.container ?? (env['CRONLEASE_CONTAINER'] || undefined) ?? dev?.container ?? stores.DEFAULT_CONTAINER;
+  if (options.storage !== undefined) return { settings: named(options.storage), container };
+  if (dev !== undefined) return { settings: { [SETTING]: dev.storage }, container };
+  if (isSet(env)) return { settings: env, container };
   throw new CliError(
     'NoStorage',
     'no storage is named. Name it in one of three ways: --storage with a connection string, or with the URL of a ' +

@@ -4,8 +4,8 @@ import type { JobSpec } from '../core/job';
 import { instantOf, type Moment, parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { secondPassOf, zoneOf } from '../core/schedule/zone';
-import { isUtc, machineZone, showTime } from '../core/show-time';
-import { UsageError } from './cli-error';
+import { isUtc, machineZone, showSpan, showTime } from '../core/show-time';
+import { UsageError } from './output';
 
 /** The forms of ISO 8601: with or without separators, seconds, and an offset. */
 const FORMS = [
@@ -149,7 +149,7 @@ export interface TimeOptions {
 export type ShowTime = (instant: EpochMs) => string;
 
 /** The zone in which a command prints times. */
-function zoneHere({ local }: TimeOptions): string {
+export function zoneHere({ local }: TimeOptions): string {
   return local === true ? machineZone() : 'UTC';
 }
 
@@ -177,6 +177,23 @@ export function wallClock(instant: EpochMs, timeZone: string): string {
   const [day = '', rest = ''] = showTime(instant, timeZone).split('T');
   const weekday = new Intl.DateTimeFormat('en-US', { weekday: 'short', timeZone }).format(instant);
   return `${weekday} ${day} ${rest.slice(0, 8)} ${rest.slice(8)}`;
+}
+
+/** As {@link wallClock}, by the clocks of a job; empty where those show UTC. */
+export function ownClock(instant: EpochMs, { timeZone }: Pick<JobSpec, 'timeZone'>): string {
+  return isUtc(timeZone) ? '' : wallClock(instant, timeZone);
+}
+
+/** Which part of a lateness was a wait for a place; empty: none. */
+export function waitsText(waits: {
+  readonly waitedForGroupMs?: number | undefined;
+  readonly waitedForConcurrencyMs?: number | undefined;
+}): string {
+  const part = (waitedMs: number | undefined, what: string): string =>
+    waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for ${what}`;
+  return (
+    part(waits.waitedForGroupMs, 'a place in its group') + part(waits.waitedForConcurrencyMs, 'the concurrency limit')
+  );
 }
 
 /** Why a job has no next due time, in words. */

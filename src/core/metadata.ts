@@ -241,14 +241,20 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** What `read` returns; undefined if cronlease did not write the metadata that it reads. */
-export function ifReadable<T>(read: () => T): T | undefined {
+/** What `read` returns, or the error if cronlease did not write the metadata that it reads. */
+export function orForeign<T>(read: () => T): T | ForeignMetadataError {
   try {
     return read();
   } catch (error) {
-    if (error instanceof ForeignMetadataError) return undefined;
+    if (error instanceof ForeignMetadataError) return error;
     throw error;
   }
+}
+
+/** As {@link orForeign}, with undefined in place of the error. */
+export function ifReadable<T>(read: () => T): T | undefined {
+  const value = orForeign(read);
+  return value instanceof ForeignMetadataError ? undefined : value;
 }
 
 /** JSON with everything outside printable ASCII escaped. */

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { deploymentsOf } from '../operator/views/deployments';
 import { jobsIn } from '../operator/views/list-jobs';
 import { type Instrument, type InstrumentName, INSTRUMENTS, jobNames } from '../telemetry/instruments';
 import { type Sample, deploymentSamples, rowSamples } from '../telemetry/row-gauges';
@@ -13,6 +12,7 @@ import { RequestError } from './problem';
 import { PAYLOADS } from './rights';
 import { type Route, NONE, route } from './route';
 import { Audit, AuditQuery, Health, Me, Poked, Version } from './schema';
+import { deploymentsOf } from '../operator/views/overview';
 
 /** The format of {@link prometheusText}. */
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
@@ -69,14 +69,14 @@ export const aboutRoutes: readonly Route[] = [
     summary: 'list what people changed, newest first',
     query: AuditQuery,
     answer: Audit,
-    async run({ store, redact }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
+    async run({ store, redact }, { query: { limit = 50, cursor, ...wanted }, caller }) {
       // As where the run itself shows its input.
       const hide = (value: unknown): unknown => (redact === undefined ? value : redactJson(value, redact));
       const shown = caller?.payloads === true ? hide : withoutInput;
       const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
       const { entries, problems, continuation } = await (Object.keys(wanted).length === 0
-        ? listAudit(store, request, { signal })
-        : searchAudit(store, wanted, request, { signal }));
+        ? listAudit(store, request)
+        : searchAudit(store, wanted, request));
       return {
         entries: entries.map(({ at, origin, before, after, ...entry }) => ({
           ...entry,

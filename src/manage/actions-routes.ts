@@ -5,10 +5,8 @@ import { ack, unack } from '../operator/operations/acknowledge';
 import { cancel } from '../operator/operations/cancel';
 import { cordon, uncordon } from '../operator/operations/fleet';
 import { type Chosen, pause, pauseMany, resume, resumeMany } from '../operator/operations/pause';
-import { backfill, endBackfill, readBackfillStatus, shownStatus } from '../operator/operations/backfill';
-import { planBackfill } from '../operator/operations/backfill-plan';
+import { backfill, endBackfill, readBackfillStatus, planBackfill } from '../operator/operations/backfill';
 import { rerun, run } from '../operator/operations/run';
-import { repairLayout } from '../operator/shards/repair';
 import type { Acting } from '../operator/audit';
 import type { Subject } from '../operator/subject';
 import { given } from '../core/given';
@@ -18,6 +16,7 @@ import { selects } from '../core/job-pattern';
 import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
 import { type Office, type RawCall, type Route, route } from './route';
 import { oneRun, runIn, unknownRun } from './runs-routes';
+import { repairLayout } from '../operator/shards/apply';
 import * as schema from './schema';
 
 /** The job to change, from the shared sweep; the change itself re-reads the job's state. */
@@ -36,14 +35,14 @@ async function specIn(office: Office, job: string): Promise<JobSpec> {
 /** Who makes a change, and why. */
 function actingFor(
   { store, clock, newId }: Office,
-  { caller, signal, ifMatch: version }: Pick<RawCall, 'caller' | 'signal' | 'ifMatch'>,
+  { caller, ifMatch: version }: Pick<RawCall, 'caller' | 'ifMatch'>,
   note?: string,
 ): Acting {
   // Public routes never change anything.
   if (caller === undefined) throw new Error('a change has no caller');
   const { actor, channel, identity } = caller;
   const origin = { actor, channel, ...given({ identity, note }) };
-  return { store, clock, newId, waiting: () => undefined, origin, signal, version };
+  return { store, clock, newId, waiting: () => undefined, origin, version };
 }
 
 /** @param work the planned work that is to end: a job of it may be gone by now */
@@ -213,10 +212,10 @@ export const actionsRoutes: readonly Route[] = [
     summary: 'show the progress of the last back-fill of a job',
     params: oneJob,
     answer: schema.OneBackfill,
-    async run(office, { params, signal }) {
+    async run(office, { params }) {
       const spec = await specIn(office, params.job);
-      const found = await readBackfillStatus(office.store, spec, { signal });
-      return { job: spec.name, backfill: found === undefined ? null : shownStatus(found) };
+      const found = await readBackfillStatus(office.store, spec);
+      return { job: spec.name, backfill: found ?? null };
     },
   }),
   route({
@@ -226,11 +225,11 @@ export const actionsRoutes: readonly Route[] = [
     params: oneJob,
     query: schema.BackfillQuery,
     answer: schema.BackfillPlan,
-    async run(office, { params, query, signal }) {
+    async run(office, { params, query }) {
       const { from, to, order = 'oldest', limit, includeSucceeded } = query;
       const spec = await specIn(office, params.job);
       const wanted = { from, to, order, limit, includeSucceeded: includeSucceeded !== undefined };
-      const { dueTimes, running, skipped } = await planBackfill(office.store, spec, wanted, { signal });
+      const { dueTimes, running, skipped } = await planBackfill(office.store, spec, wanted);
       const shown = dueTimes.slice(0, schema.PLANNED_DUE_TIMES);
       return {
         job: spec.name,

@@ -13,10 +13,9 @@ import type { JobState } from '../operator/job-state';
 import { progressOf, stateOf } from '../operator/operations/backfill';
 import { shownPause } from '../operator/operations/pause';
 import { unknownAnywhere } from '../operator/subject';
-import { backfilledRuns } from '../operator/views/backfilled';
+import { backfilledRuns, explainLeft, explainTime } from '../operator/views/explain';
 import { outcomesByDay } from '../operator/views/calendar';
 import { describe } from '../operator/views/describe';
-import { explainLeft, explainTime } from '../operator/views/explain';
 import { statusOf } from '../operator/views/job-status';
 import { type JobEntry, listJobs } from '../operator/views/list-jobs';
 import { readOverview } from '../operator/views/overview';
@@ -144,14 +143,14 @@ export const jobsRoutes: readonly Route[] = [
     params: oneJob,
     query: z.strictObject({ time: instant.describe('A due time of the schedule, or any instant.') }),
     answer: Why,
-    async run(office, { params, query: { time }, signal }) {
+    async run(office, { params, query: { time } }) {
       const { entries } = await entriesOf(office);
       const { spec, name } = entryOf(entries, params.job);
       const found =
         spec === undefined
-          ? await explainLeft(office.store, leftJob(name), time, "this app's jobs file", { signal })
-          : await explainTime(office.store, spec, office.revision, time, { signal });
-      const backfills = await backfilledRuns(office.store, found, { signal });
+          ? await explainLeft(office.store, leftJob(name), time, "this app's jobs file")
+          : await explainTime(office.store, spec, office.revision, time);
+      const backfills = await backfilledRuns(office.store, found);
       return {
         now: isoOf(found.state.now),
         job: name,
@@ -174,14 +173,14 @@ export const jobsRoutes: readonly Route[] = [
     params: oneJob,
     query: z.strictObject({ from: instant.optional().describe('The first day. Default: 90 days ago.') }),
     answer: Calendar,
-    async run(office, { params, query: { from }, signal }) {
+    async run(office, { params, query: { from } }) {
       const { now, entries } = await entriesOf(office);
       const { name, spec } = entryOf(entries, params.job);
       const timeZone = spec?.timeZone ?? 'UTC';
       const first = from ?? now - CALENDAR_MS;
       // The first day began before the instant that names it, and counts as a whole.
       const wanted = { from: first - LONGEST_DAY_MS, timeZone };
-      const { days, complete } = await outcomesByDay(office.store, { name, spec }, wanted, { signal });
+      const { days, complete } = await outcomesByDay(office.store, { name, spec }, wanted);
       const named = days.filter(({ day }) => day >= showDay(first, timeZone));
       return { now: isoOf(now), job: name, timeZone, days: named, complete };
     },

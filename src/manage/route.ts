@@ -3,12 +3,12 @@ import { OPERATIONS } from '../client/operations';
 import { formatPath } from '../config/config-error';
 import { isObject } from '../core/metadata';
 import type { Poked } from '../core/poked';
-import type { KeptErrors } from '../operator/views/run-errors';
 import type { Caller } from './access';
 import type { Desk, Sweeps } from './desk';
 import type { createMeter } from './limits';
 import { RequestError, type RequestIssue } from './problem';
 import type { Role } from './rights';
+import type { KeptErrors } from '../operator/views/runs';
 
 const MOST = 20;
 
@@ -22,7 +22,6 @@ export interface RawCall {
   /** `If-Match`, without quotes. */
   readonly ifMatch: string | undefined;
   readonly idempotencyKey: string | undefined;
-  readonly signal: AbortSignal;
   /** Starts a tick of this process now. Undefined: it is being shut down. */
   readonly poke: () => Promise<Poked | undefined>;
 }

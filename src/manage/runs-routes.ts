@@ -4,12 +4,17 @@ import type { JobName } from '../core/brand';
 import { TRIGGERS } from '../core/outcome';
 import { parseRecordKey, parseRunId } from '../core/key';
 import { tookMs } from '../core/record';
-import type { ShownRecord } from '../operator/views/list-runs';
+import {
+  type ShownRecord,
+  showRequestedRun,
+  showRun,
+  errorLine,
+  errorLines,
+  type ShownInput,
+  inputOfRun,
+} from '../operator/views/runs';
 import { readLog } from '../operator/views/read-log';
-import { errorLine, errorLines } from '../operator/views/run-errors';
 import { type ListedRun, type PageStart, pageOfRuns, pagedJob } from '../operator/views/run-pages';
-import { type ShownInput, inputOfRun } from '../operator/views/run-input';
-import { showRequestedRun, showRun } from '../operator/views/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
@@ -30,7 +35,7 @@ export const runsRoutes: readonly Route[] = [
     summary: 'list runs, and due times that did not run, newest first',
     query: RunsQuery,
     answer: Runs,
-    async run(office, { query, signal }) {
+    async run(office, { query }) {
       const { now, entries } = await entriesOf(office);
       const { job, tag, outcome, failed, limit = 50, cursor, ...filter } = query;
       const named = job === undefined ? entries : [entryOf(entries, job)];
@@ -40,9 +45,8 @@ export const runsRoutes: readonly Route[] = [
         chosen.map(pagedJob),
         { ...filter, outcomes: outcome && [outcome], failed: failed && true },
         { limit, start: cursor === undefined ? undefined : pageStart(cursor) },
-        { signal },
       );
-      const errors = await errorLines(office.store, page.runs, office.runErrors, { signal });
+      const errors = await errorLines(office.store, page.runs, office.runErrors);
       const zones = new Map(chosen.map(({ name, spec }) => [name, spec?.timeZone]));
       return {
         now: isoOf(now),
@@ -62,19 +66,18 @@ export const runsRoutes: readonly Route[] = [
     summary: 'show one run with its attempts',
     params: oneRun,
     answer: OneRun,
-    async run({ sweeps, store, jobs, redact }, { params, caller, signal }) {
+    async run({ sweeps, store, jobs, redact }, { params, caller }) {
       const { job, key } = runIn(params.run);
       const listing = await sweeps.jobs();
-      let record = await showRun(store, job, key, listing, { signal });
+      let record = await showRun(store, job, key, listing);
       if (record === undefined && parseRecordKey(key)?.request !== undefined) {
-        const found = await showRequestedRun(store, job, key, { signal });
+        const found = await showRequestedRun(store, job, key);
         if (found.isRequested) throw requestedRun(params.run);
         record = found.record;
       }
       if (record === undefined) throw unknownRun(params.run);
       const spec = jobs.find(({ name }) => name === job);
-      const input =
-        record.trigger === null ? undefined : await inputOfRun(store, { job, key, spec, redact }, { signal });
+      const input = record.trigger === null ? undefined : await inputOfRun(store, { job, key, spec, redact });
       const shown = showRecord(record, input, caller?.payloads === true);
       return { now: isoOf(listing.date), timeZone: spec?.timeZone ?? null, ...shown };
     },
@@ -92,9 +95,9 @@ export const runsRoutes: readonly Route[] = [
       item: z.coerce.number().int().min(0).optional().describe('Only the log of this item of a fan-out.'),
     }),
     answer: RunLog,
-    async run({ store }, { params, query, signal }) {
+    async run({ store }, { params, query }) {
       const { job, key } = runIn(params.run);
-      const { progress, ...page } = await readLog(store, job, key, query, { signal });
+      const { progress, ...page } = await readLog(store, job, key, query);
       return { runId: params.run, ...page, progress: progress ?? null };
     },
   }),

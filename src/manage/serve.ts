@@ -4,6 +4,7 @@ import { plainPath } from '../core/http-request';
 import type { Poked } from '../core/poked';
 import { oneLine } from '../core/text';
 import { within } from '../lease/deadline';
+import { withSignal } from '../lease/store';
 import { type Caller, type Knock, callerOf, checkCall, keySent } from './access';
 import { ANSWER_LIMIT_MS, type Desk, createSweeps } from './desk';
 import { addressOf, createMeter, createWrongKeys, networkOf, type WrongKeys } from './limits';
@@ -127,14 +128,13 @@ async function carryOut(house: House, request: ManageRequest, signal: AbortSigna
   const call: RawCall = {
     params,
     caller,
-    signal,
     poke: request.poke,
     query: queryOf(request.query),
     body: route.method === 'POST' ? await bodyOf(request) : undefined,
     ifMatch: ifMatchOf(route, request),
     idempotencyKey: idempotencyKeyOf(route, request),
   };
-  const answer = await handled(house, route, call);
+  const answer = await handled(house, route, call, signal);
   return success(house, route, answer, request.header('if-none-match'));
 }
 
@@ -149,9 +149,11 @@ async function letIn({ access, wrongKeys }: House, knock: Knock, signal: AbortSi
   }
 }
 
-async function handled(office: Office, route: Route, call: RawCall): Promise<unknown> {
-  if (call.caller === undefined) return route.handle(office, call);
-  const { store, end } = office.meter(office.store, call.caller);
+/** All calls to storage end with the request. A caller's listings are counted. */
+async function handled(office: Office, route: Route, call: RawCall, signal: AbortSignal): Promise<unknown> {
+  const bound = withSignal(office.store, signal);
+  if (call.caller === undefined) return route.handle({ ...office, store: bound }, call);
+  const { store, end } = office.meter(bound, call.caller);
   try {
     return await route.handle({ ...office, store }, call);
   } finally {

@@ -1,16 +1,17 @@
 import type { EpochMs, ETag } from '../core/brand';
 import { given } from '../core/given';
 import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
-import { ForeignMetadataError } from '../core/metadata';
+import { ForeignMetadataError, orForeign } from '../core/metadata';
 import type { Origin } from '../core/origin';
-import { type AuditStore, type CallOptions, type PageRequest, StoreError, type WriteAnswer } from '../lease/store';
-import type { ChangeOptions } from './change-control';
+import { type AuditStore, type PageRequest, StoreError } from '../lease/store';
 import { OperatorError } from './operator-error';
-import { shortId } from './operations/request';
 import type { LeaseTaker } from './operations/take-lease';
+import { shortId } from './operations/once';
+import type { Changing } from './change-control';
+import { orStoreError } from '../lease/port/rows';
 
 /** Who makes a change, where, and why: the origin has the note. `version` is that of the job's control. */
-export interface Acting extends LeaseTaker, ChangeOptions {
+export interface Acting extends LeaseTaker, Changing {
   readonly origin: Origin;
   /** Called for a change that took place, if storage did not take the end of its record. */
   readonly unrecorded?: (what: string) => void;
@@ -42,14 +43,10 @@ export async function operate<Answer extends object>(
   const { store, clock, origin } = acting;
   const intent = { at: clock.now(), origin, action, target };
   const key = auditKey(intent.at, shortId());
-  const begun = await begin(store, key, intent, acting);
+  const begun = await begin(store, key, intent);
   const end = async (entry: Pick<AuditEntry, 'state' | 'before' | 'after'>): Promise<boolean> => {
-    try {
-      return (await store.writeAudit(key, encodeAudit({ ...intent, ...entry }), begun, acting)).kind === 'written';
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      return false;
-    }
+    const answer = await orStoreError(store.writeAudit(key, encodeAudit({ ...intent, ...entry }), begun));
+    return !(answer instanceof StoreError) && answer.kind === 'written';
   };
   let changed: Changed<Answer>;
   try {
@@ -68,12 +65,7 @@ export async function operate<Answer extends object>(
   return { ...answer, recorded };
 }
 
-async function begin(
-  store: AuditStore,
-  key: string,
-  intent: Omit<AuditEntry, 'state'>,
-  options: CallOptions,
-): Promise<ETag> {
+async function begin(store: AuditStore, key: string, intent: Omit<AuditEntry, 'state'>): Promise<ETag> {
   const metadata = encodeAudit({ ...intent, state: 'begun' });
   const refuse = (why: string, cause?: StoreError): OperatorError =>
     new OperatorError(
@@ -81,19 +73,13 @@ async function begin(
       `nothing was changed, because the ${intent.action} of "${intent.target}" could not be recorded: ${why}`,
       { cause },
     );
-  let answer: WriteAnswer;
-  try {
-    answer = await store.writeAudit(key, metadata, undefined, options);
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    throw refuse(error.message, error);
-  }
+  const answer = await orStoreError(store.writeAudit(key, metadata, undefined));
+  if (answer instanceof StoreError) throw refuse(answer.message, answer);
   if (answer.kind === 'refused') throw refuse(`there is an entry ${key} already, try again`);
   return answer.etag;
 }
 
 export interface AuditPage {
-  /** Newest first. */
   readonly entries: readonly (AuditEntry & { readonly id: string })[];
   /** Entries that cronlease did not write, with reasons. */
   readonly problems: readonly string[];
@@ -114,15 +100,11 @@ export interface WantedChanges {
   readonly since?: EpochMs | undefined;
 }
 
-/**
- * One page of some changes. It ends with the listing that has enough of them, so that it may have more than `limit`, and
- * it may be short, or empty, before the end.
- */
+/** One page of some changes. It may have more than `limit`, and it may be short, or empty, before the end. */
 export async function searchAudit(
   store: AuditStore,
   { q = '', action, channel, since = 0 }: WantedChanges,
   { limit, continuation: start }: PageRequest,
-  options?: CallOptions,
 ): Promise<AuditPage> {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const isWanted = (entry: AuditEntry): boolean =>
@@ -135,7 +117,7 @@ export async function searchAudit(
   let continuation = start;
   for (let listing = 0; listing < LISTINGS && found.length < limit; listing += 1) {
     const request = { limit: SEARCHED, ...given({ continuation }) };
-    const page = await listAudit(store, request, options);
+    const page = await listAudit(store, request);
     found.push(...page.entries.filter(isWanted));
     problems.push(...page.problems);
     const isPast = (page.entries.at(-1)?.at ?? since) < since;
@@ -150,17 +132,14 @@ function textOf({ origin: { actor, channel, note = '' }, action, target, state }
 }
 
 /** One page of what people changed, by one call. */
-export async function listAudit(store: AuditStore, request: PageRequest, options?: CallOptions): Promise<AuditPage> {
-  const { audits, continuation } = await store.listAudits(request, options);
+export async function listAudit(store: AuditStore, request: PageRequest): Promise<AuditPage> {
+  const { audits, continuation } = await store.listAudits(request);
   const problems: string[] = [];
   const entries = audits.flatMap(({ key, metadata }) => {
-    try {
-      return [{ ...decodeAudit(metadata), id: key }];
-    } catch (error) {
-      if (!(error instanceof ForeignMetadataError)) throw error;
-      problems.push(`audit/${key}: ${error.message}`);
-      return [];
-    }
+    const entry = orForeign(() => decodeAudit(metadata));
+    if (!(entry instanceof ForeignMetadataError)) return [{ ...entry, id: key }];
+    problems.push(`audit/${key}: ${entry.message}`);
+    return [];
   });
   return { entries, problems, continuation };
 }

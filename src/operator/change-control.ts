@@ -1,4 +1,4 @@
-import type { EpochMs, JobName } from '../core/brand';
+import type { EpochMs, JobName, ETag } from '../core/brand';
 import {
   type Control,
   type ManualRun,
@@ -12,20 +12,23 @@ import { type JobSpec, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { isInstant, sameMetadata } from '../core/metadata';
 import { movedTo } from '../core/layout';
-import { type CallOptions, type LeaseStore, type Metadata, metadataSize } from '../lease/store';
-import { changeRecord } from './change-record';
+import {
+  type LeaseStore,
+  type Metadata,
+  metadataSize,
+  type ControlStore,
+  StoreLimitError,
+  StoreUnavailableError,
+} from '../lease/store';
 import { type JobState, asideRunId, readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
-import { outcomesOf } from './views/incident';
+import { outcomesOf } from './views/job-status';
 
 /** The most characters of a note, and of a person's name. */
 export const NOTE_LENGTH = 200;
 
-/**
- * How long, and how many, manual runs that were taken stay. A failover of storage may lose only their records, and then
- * only the control shows that there was a manual run.
- */
+/** How long, and how many, manual runs that were taken stay: a failover may lose their records, but not the control. */
 const TAKEN_FOR_MS = 24 * 3_600_000;
 const TAKEN_AT_MOST = 10;
 
@@ -35,7 +38,9 @@ export interface ControlChange<Result> {
   readonly result: Result;
 }
 
-export interface ChangeOptions extends CallOptions {
+/** Where a control is changed. */
+export interface Changing {
+  readonly store: LeaseStore;
   /** The only version of the control that may be changed: {@link controlVersion}. Undefined: any. */
   readonly version?: string | undefined;
 }
@@ -49,13 +54,12 @@ export function controlVersion({ controlEtag }: Pick<JobState, 'controlEtag'>): 
  * Reads a job's control record, changes it and writes it back. If another writer wrote meanwhile, it starts again.
  *
  * @param change throws `OperatorError` if the request makes no sense in this state; may be called more than once
- * @throws OperatorError `Changed` if the control has another version than `options` wants; `ControlFull`; `Contended`,
+ * @throws OperatorError `Changed` if the control has another version than the wanted one; `ControlFull`; `Contended`,
  *   even if the job moved to another store meanwhile
  */
 export function changeControl<Result>(
-  store: LeaseStore,
+  { store, version }: Changing,
   subject: Subject,
-  options: ChangeOptions | undefined,
   change: (state: JobState) => ControlChange<Result> | Promise<ControlChange<Result>>,
 ): Promise<Result> {
   const record = {
@@ -65,11 +69,11 @@ export function changeControl<Result>(
       holds: 'pauses, notes and waiting manual runs',
       remedy: 'Write a shorter note, or wait until a tick has passed the old ones.',
     },
-    read: () => readState(store, subject.name, options),
-    created: (metadata: Metadata) => assertNotMoved(store, subject.name, metadata, options),
+    read: () => readState(store, subject.name),
+    created: (metadata: Metadata) => assertNotMoved(store, subject.name, metadata),
   };
-  return changeRecord(store, record, options, async (state) => {
-    if (options?.version !== undefined && options.version !== controlVersion(state)) {
+  return changeRecord(store, record, async (state) => {
+    if (version !== undefined && version !== controlVersion(state)) {
       throw new OperatorError(
         'Changed',
         `another person has paused, resumed, requested, cancelled or acknowledged job "${subject.name}" meanwhile`,
@@ -84,19 +88,14 @@ export function changeControl<Result>(
  * Takes back a control that was created after the job had left this store, if it would not be read. One that exists
  * need not be looked at: whoever moves a job takes its control away, so that a late change of it is refused.
  */
-async function assertNotMoved(
-  store: LeaseStore,
-  job: JobName,
-  metadata: Metadata,
-  options: CallOptions | undefined,
-): Promise<void> {
-  const row = await store.readRow(job, options);
+async function assertNotMoved(store: LeaseStore, job: JobName, metadata: Metadata): Promise<void> {
+  const row = await store.readRow(job);
   const goal = row && movedTo(row.metadata);
   if (goal === undefined) return;
-  const { control } = await store.readControl(job, options);
+  const { control } = await store.readControl(job);
   // It has been taken along.
   if (control === undefined || !sameMetadata(control.metadata, metadata)) return;
-  if ((await store.removeControl(job, control.etag, options)) === 'refused') return;
+  if ((await store.removeControl(job, control.etag)) === 'refused') return;
   throw new OperatorError('Contended', `job "${job}" moved to ${goal} meanwhile: repeat the command there`);
 }
 
@@ -140,10 +139,7 @@ function tidy(control: Control, state: JobState, subject: Subject): Control {
   };
 }
 
-/**
- * Whether `alertAfter` still counts the end of a pause as a success. A pause in which nothing was due has no record, so
- * only the control shows it. Only the newest end counts.
- */
+/** Whether `alertAfter` still counts the end of a pause as a success: the newest end, which no record may show. */
 function excuses(
   { until }: Pause,
   { pauses }: Control,
@@ -172,11 +168,7 @@ function stillCounts(
   return due !== undefined && actualTime(spec, due) < until;
 }
 
-/**
- * Refuses a note or a name that is too long.
- *
- * @throws OperatorError `NoteTooLong`
- */
+/** Refuses a note or a name that is too long. Throws `OperatorError` `NoteTooLong`. */
 export function checkNote({ by, note }: { readonly by: string; readonly note: string }): void {
   for (const [what, text] of [
     ['note', note],
@@ -188,11 +180,7 @@ export function checkNote({ by, note }: { readonly by: string; readonly note: st
   }
 }
 
-/**
- * Refuses a planned end that is past, and one that cannot be stored: no instance could read the job's record again.
- *
- * @throws OperatorError `PastEnd`, `EndTooLate`
- */
+/** Refuses an end that is past, or that no instance could read. Throws `OperatorError` `PastEnd`, `EndTooLate`. */
 export function checkEnd(what: 'pause' | 'acknowledgement', until: EpochMs | undefined, now: EpochMs): void {
   if (until === undefined) return;
   if (until <= now) {
@@ -201,4 +189,65 @@ export function checkEnd(what: 'pause' | 'acknowledgement', until: EpochMs | und
   }
   if (isInstant(until)) return;
   throw new OperatorError('EndTooLate', `the ${what} is to end after the year 2285: give an earlier end, or none`);
+}
+
+/** If so many writers in a row were faster, something is wrong. */
+const ATTEMPTS = 10;
+
+/** A record of operators' commands: of one job, or of the fleet. */
+export interface CommandRecord<State extends { readonly controlEtag: ETag | undefined }> {
+  readonly name: JobName;
+  /** For messages: `the control record of job "nightly"`. */
+  readonly title: string;
+  /** For messages, if it is full: what it holds, and what to do. */
+  readonly full: { readonly holds: string; readonly remedy: string };
+  read(): Promise<State>;
+  /** Called once a record that did not exist has been written. Throws if it had no business there. */
+  readonly created?: (metadata: Metadata) => Promise<void>;
+}
+
+/**
+ * Reads a record, changes it and writes it back. If another writer wrote meanwhile, it starts again.
+ *
+ * @param change returns the record to write; undefined: nothing is written. May be called more than once
+ * @throws OperatorError `ControlFull`, `Contended`; the error of `change`
+ */
+export async function changeRecord<State extends { readonly controlEtag: ETag | undefined }, Result>(
+  store: Pick<LeaseStore, keyof ControlStore | 'limits'>,
+  record: CommandRecord<State>,
+  change: (state: State) => Promise<{ readonly metadata: Metadata | undefined; readonly result: Result }>,
+): Promise<Result> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const state = await record.read();
+    const { metadata, result } = await change(state);
+    if (metadata === undefined) return result;
+    if (await write(store, record, { metadata, etag: state.controlEtag })) {
+      if (state.controlEtag === undefined) await record.created?.(metadata);
+      return result;
+    }
+  }
+  throw new OperatorError('Contended', `${record.title} keeps changing, because others write it: try again`);
+}
+
+/** Whether the record was written, also by a call whose answer was lost, or that the network repeated. */
+async function write(
+  store: Pick<LeaseStore, keyof ControlStore | 'limits'>,
+  { name, title, full }: Pick<CommandRecord<never>, 'name' | 'title' | 'full'>,
+  { metadata, etag }: { readonly metadata: Metadata; readonly etag: ETag | undefined },
+): Promise<boolean> {
+  const isWritten = async (): Promise<boolean> => {
+    const { control } = await store.readControl(name);
+    return control !== undefined && sameMetadata(control.metadata, metadata);
+  };
+  try {
+    return (await store.writeControl(name, metadata, etag)) === 'written' || (await isWritten());
+  } catch (error) {
+    if (error instanceof StoreLimitError) {
+      const room = `${String(Math.floor(store.limits.metadataBytes / 1024))} KB of ${full.holds}`;
+      throw new OperatorError('ControlFull', `${title} is full: it holds ${room}. ${full.remedy}`, { cause: error });
+    }
+    if (!(error instanceof StoreUnavailableError)) throw error;
+    if (await isWritten()) return true;
+    throw error;
+  }
 }

@@ -4,9 +4,8 @@ import { type Control, controlOf } from '../core/control';
 import { runIdOf } from '../core/key';
 import { type Row, asideRow, decodeRow, isAtRest } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
-import type { CallOptions, JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
+import type { JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
 
-/** The state of one job, from one listing. */
 export interface JobState {
   /** Undefined: no coordinator has seen the job yet. */
   readonly row: Row | undefined;
@@ -19,11 +18,10 @@ export interface JobState {
 }
 
 /** Reads a job's state. Throws `ForeignMetadataError` if cronlease did not write row or control. */
-export async function readState(store: JobRowStore, job: JobName, options?: CallOptions): Promise<JobState> {
-  return stateIn(await store.list({ ...options, job }), job);
+export async function readState(store: JobRowStore, job: JobName): Promise<JobState> {
+  return stateIn(await store.list({ job }), job);
 }
 
-/** Like {@link readState}, from a listing that contains the job. */
 export function stateIn({ date, jobs }: Listing, job: JobName): JobState {
   const { row, control, date: seenAt = date } = jobs.get(job) ?? {};
   return {
@@ -35,10 +33,7 @@ export function stateIn({ date, jobs }: Listing, job: JobName): JobState {
   };
 }
 
-/**
- * Whether an operator forgot the job, so that its row remains only for its token. False for a blob that cronlease did
- * not write.
- */
+/** Whether an operator forgot the job. False for a blob that cronlease did not write. */
 export function isForgotten({ jobs }: Listing, job: JobName): boolean {
   return jobs.get(job)?.row?.metadata['forgotten'] !== undefined;
 }
@@ -52,11 +47,10 @@ export async function currentRun(
   store: LedgerStore,
   job: JobName,
   { row, lease }: Pick<JobState, 'row' | 'lease'>,
-  options?: CallOptions,
 ): Promise<string | undefined> {
   if (row?.run === undefined || isAtRest(row, lease)) return undefined;
   if (row.phase === 'running') {
-    const found = await readRecord(store, job, row.run.key, options);
+    const found = await readRecord(store, job, row.run.key);
     if (found?.record.state === 'final') return undefined;
   }
   return runIdOf(job, row.run.key);

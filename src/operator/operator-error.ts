@@ -1,3 +1,6 @@
+import { ForeignMetadataError } from '../core/metadata';
+import { ForeignRecordError } from '../core/record';
+import { StoreError } from '../lease/store';
 export type OperatorProblem =
   | 'AlreadyPaused'
   | 'NotPaused'
@@ -45,9 +48,7 @@ export type OperatorProblem =
   | 'AccountMissing'
   | 'LayoutUnclear';
 
-/**
- * A request that makes no sense in the job's present state, and was not carried out. The message describes that state.
- */
+/** A request that makes no sense in the job's present state, which the message describes. It was not carried out. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 
@@ -57,5 +58,27 @@ export class OperatorError extends Error {
     options?: ErrorOptions,
   ) {
     super(message, options);
+  }
+}
+
+/** A job that was left out, with the reason. */
+export interface Refusal {
+  readonly kind: 'refused';
+  readonly code: string;
+  readonly problem: string;
+}
+
+/** Turns an error about one of many jobs into a refusal, so that it does not stop the others. */
+export async function orRefusal<T>(run: () => Promise<T>): Promise<T | Refusal> {
+  try {
+    return await run();
+  } catch (error) {
+    const known =
+      error instanceof OperatorError ||
+      error instanceof StoreError ||
+      error instanceof ForeignMetadataError ||
+      error instanceof ForeignRecordError;
+    if (!known) throw error;
+    return { kind: 'refused', code: error.code, problem: error.message };
   }
 }

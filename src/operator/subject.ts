@@ -1,7 +1,7 @@
 import { nearest } from '../config/suggest';
 import type { JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';
-import type { CallOptions, JobRowStore } from '../lease/store';
+import type { JobRowStore } from '../lease/store';
 import { isForgotten } from './job-state';
 import { OperatorError } from './operator-error';
 
@@ -20,35 +20,17 @@ export interface FileAtHand {
   readonly jobs: readonly JobSpec[];
 }
 
-/**
- * The job of this name, if the file or the store has it. An operator may have no jobs file.
- *
- * @throws OperatorError `UnknownJob`
- */
-export async function subjectOf(
-  store: JobRowStore,
-  job: string,
-  file: FileAtHand | undefined,
-  options?: CallOptions,
-): Promise<Subject> {
+/** The job of this name, if the file, if there is one, or the store has it. Throws `OperatorError` `UnknownJob`. */
+export async function subjectOf(store: JobRowStore, job: string, file: FileAtHand | undefined): Promise<Subject> {
   const name = job as JobName;
   const spec = file?.jobs.find((candidate) => candidate.name === name);
-  if (spec === undefined) await assertKnown(store, name, file, options);
+  if (spec === undefined) await assertKnown(store, name, file);
   return { name, spec };
 }
 
-/**
- * Asserts that the store has the job and that it was not forgotten.
- *
- * @throws OperatorError `UnknownJob`
- */
-async function assertKnown(
-  store: JobRowStore,
-  name: JobName,
-  file: FileAtHand | undefined,
-  options?: CallOptions,
-): Promise<void> {
-  const listing = await store.list(options);
+/** Asserts that the store has the job and that it was not forgotten. Throws `OperatorError` `UnknownJob`. */
+async function assertKnown(store: JobRowStore, name: JobName, file: FileAtHand | undefined): Promise<void> {
+  const listing = await store.list();
   const known = [...listing.jobs.keys()].filter((job) => !isForgotten(listing, job));
   if (!known.includes(name)) throw unknownAnywhere(name, file, { location: store.location, jobs: known });
 }

@@ -3,10 +3,7 @@ import { AzureMonitorMetricExporter, AzureMonitorTraceExporter } from '@azure/mo
 import type { Exporters } from './sdk';
 import type { TelemetryPlan } from './settings';
 
-/**
- * Only the exporters, and not Microsoft's distribution: that one also collects requests, dependencies and logs, which
- * the Functions host does already. Decision 116.
- */
+/** Without Microsoft's distribution, which also collects what the Functions host does already. Decision 116. */
 export function azureExporters(
   { metrics, traces, connectionString }: TelemetryPlan['azure'],
   credential: TokenCredential | undefined,

@@ -1,14 +1,11 @@
 import type { TokenCredential } from '@azure/identity';
 import type { Millis } from '../core/brand';
-import type { RequestOutcome } from '../core/call';
 import type { Clock } from '../core/clock';
-import type { CoordinatorEvent } from '../core/event';
 import type { JobSpec } from '../core/job';
-import type { CallOutcome } from '../core/storage-call';
 import type { Telemetry } from '../coordinator/telemetry';
 import { within } from '../lease/deadline';
 import type { LeaseStore, Listing } from '../lease/store';
-import type { LoadedTelemetry, ProcessFacts } from './port';
+import type { LoadedTelemetry, ProcessFacts } from './opentelemetry';
 import type { Sample } from './row-gauges';
 import type { TelemetryPlan } from './settings';
 
@@ -16,14 +13,9 @@ import type { TelemetryPlan } from './settings';
 const SHUTDOWN_LIMIT_MS = 1_500;
 
 /** What this process passes on to telemetry. Until the SDK is loaded, and if it cannot be, nothing happens. */
-export interface Feed {
-  event(event: CoordinatorEvent): void;
-  called(call: CallOutcome): void;
-  /** A request of a job that is a call. */
-  requested(outcome: RequestOutcome): void;
+export interface Feed extends Pick<LoadedTelemetry, 'event' | 'called' | 'requested'> {
   /** A store whose listings are measured. */
   measured<Store extends Pick<LeaseStore, 'list'>>(store: Store): Store;
-  /** The id of the trace of a run. */
   traceId(runId: string): string | undefined;
   /** Loads the SDK. Resolves to undefined if it cannot be loaded; {@link problems} has the reason. */
   load(source: FeedSource): Promise<Telemetry | undefined>;

@@ -1,6 +1,5 @@
 import type { JobName } from '../core/brand';
 
-/** What a metric is measured by. */
 type Kind = 'counter' | 'upDownCounter' | 'histogram' | 'gauge';
 
 /** One metric. docs/reference/metrics.md is made from this list, and tests hold dashboards to it. */

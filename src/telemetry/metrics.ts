@@ -15,13 +15,14 @@ import type { CallOutcome } from '../core/storage-call';
 import { type Instrument, type InstrumentName, INSTRUMENTS, type jobNames } from './instruments';
 import { type Sample, seconds } from './row-gauges';
 
-/** Counts what this process does. */
 export interface Metrics {
   event(event: CoordinatorEvent): void;
   claimed(job: JobName, stage: 'race' | 'claim', result: ClaimResult): void;
   handedOver(ms: number): void;
   called(call: CallOutcome): void;
+  /** A request of a job that is a call. */
   requested(outcome: RequestOutcome): void;
+  /** @param rows undefined for a listing of one job */
   listed(listing: { readonly rows: number | undefined; readonly ms: number }): void;
 }
 
@@ -164,7 +165,6 @@ function describe(which: InstrumentName) {
   return [name, { unit, description, ...advice }] as const;
 }
 
-/** What is counted since the last export, of one metric. */
 interface Tally {
   /** @param values of the metric's attributes, in their order */
   add(count: number, ...values: readonly string[]): void;
@@ -172,12 +172,7 @@ interface Tally {
   flush(): void;
 }
 
-/**
- * Counts in its own map. The SDK makes a text of all attributes at each `add`, so that each series gets one `add` for
- * each export, and not one for each event. Decision 112.
- *
- * @param names of the attributes
- */
+/** Counts in its own map, because the SDK makes a text of all attributes at each `add`. Decision 112. */
 export function tally(counter: Counter | UpDownCounter, names: readonly string[]): Tally {
   // Emptied by each export: a series that no longer grows takes no memory here.
   let sums = new Map<string, { sum: number; readonly values: readonly string[] }>();

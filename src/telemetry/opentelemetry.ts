@@ -1,10 +1,39 @@
-import { jobNames } from './instruments';
 import { metrics as registered, trace } from '@opentelemetry/api';
-import { createMetrics } from './metrics';
-import { idsOf, remembering } from './ids';
-import type { LoadedTelemetry, ProcessFacts, Providers } from './port';
+import type { EpochMs, JobName } from '../core/brand';
+import type { Telemetry } from '../coordinator/telemetry';
+import { jobNames } from './instruments';
+import { type Metrics, createMetrics } from './metrics';
+import type { Sample } from './row-gauges';
+import type { OwnSdk, Providers } from './sdk';
 import type { TelemetryPlan } from './settings';
-import { createSpans, unexportedSpans } from './spans';
+import { createSpans, idsOf, remembering, unexportedSpans } from './spans';
+
+/** A `TokenCredential`, as far as it is used: apps see this file, and TypeScript 4 cannot read `@azure/identity`. */
+interface Credential {
+  getToken(scopes: string | string[]): Promise<{ token: string; expiresOnTimestamp: number } | null>;
+}
+
+export interface ProcessFacts extends OwnSdk {
+  readonly version: string;
+  readonly deployment: string;
+  /** The id of this start of the process. */
+  readonly instance: string;
+  /** The coordination container. */
+  readonly location: string;
+  /** In the order of the jobs file. */
+  readonly jobs: readonly JobName[];
+  /** The service's time. */
+  readonly now: () => EpochMs;
+  readonly samples: () => readonly Sample[];
+  /** The identity that may write to Application Insights. Undefined: none is set. */
+  readonly credential: Credential | undefined;
+}
+
+export interface LoadedTelemetry extends Omit<Telemetry, 'swept'>, Omit<Metrics, 'handedOver'> {
+  traceId(runId: string): string;
+  /** Sends what is left. */
+  shutdown(): Promise<void>;
+}
 
 /** Loads the packages that the plan needs, and connects everything. Rejects if one of them is not installed. */
 export async function loadTelemetry(plan: TelemetryPlan, facts: ProcessFacts): Promise<LoadedTelemetry> {
@@ -35,24 +64,19 @@ function connect(
   plan: TelemetryPlan,
   { version, jobs, deployment, location, now, samples }: ProcessFacts,
 ): LoadedTelemetry {
-  const nameOf = jobNames(jobs, plan.jobs);
-  const metrics = createMetrics({ meter: meters.getMeter('cronlease', version), nameOf, samples });
+  const meter = meters.getMeter('cronlease', version);
+  const { handedOver, ...metrics } = createMetrics({ meter, nameOf: jobNames(jobs, plan.jobs), samples });
   const idsOfRun = remembering((runId) => idsOf(location, runId));
   const tracer = tracers?.getTracer('cronlease', version);
   const spans =
     tracer === undefined ? unexportedSpans(idsOfRun) : createSpans({ tracer, ids, idsOf: idsOfRun, deployment, now });
   return {
-    event: metrics.event,
-    called: metrics.called,
-    requested: metrics.requested,
-    listed: metrics.listed,
-    claimed: metrics.claimed,
-    begin: spans.begin,
-    ended: spans.ended,
+    ...metrics,
+    ...spans,
     shutdown,
     arrived(run, { parent, at }) {
       const arrivedAt = now();
-      metrics.handedOver(arrivedAt - at);
+      handedOver(arrivedAt - at);
       spans.begin('handOver', run, { at: Math.min(at, arrivedAt), parent }).end();
     },
     traceId: (runId) => idsOfRun(runId).traceId,

@@ -2,15 +2,13 @@ import type { EpochMs, Millis } from '../core/brand';
 import { type JobSpec, actualTime, nextDue } from '../core/job';
 import type { RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
-import type { Deployment } from '../operator/views/deployments';
-import { outcomesOf } from '../operator/views/incident';
+import type { Deployment } from '../operator/views/overview';
+import { outcomesOf, statusOf } from '../operator/views/job-status';
 import type { JobState } from '../operator/job-state';
 import { JOB_STATES } from '../core/shown-state';
-import { statusOf } from '../operator/views/job-status';
 import type { JobEntry, JobList } from '../operator/views/list-jobs';
 import { type Attribute, type InstrumentName, INSTRUMENTS, type jobNames } from './instruments';
 
-/** One value of a gauge. */
 export interface Sample {
   readonly instrument: InstrumentName;
   readonly value: number;
@@ -105,7 +103,6 @@ function overdueDueTimes(spec: JobSpec, row: Row, state: JobState): number {
   return count;
 }
 
-/** The gauges of deployments, from what they report. */
 export function deploymentSamples(deployments: readonly Deployment[], now: EpochMs): readonly Sample[] {
   return deployments.flatMap(({ name, skewMs, tickedAt }): Sample[] => {
     const attributes = { 'cronlease.deployment': name };

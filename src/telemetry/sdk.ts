@@ -1,16 +1,31 @@
-import { type MeterProvider as AnyMeterProvider, createNoopMeter } from '@opentelemetry/api';
+import { type MeterProvider as AnyMeterProvider, type TracerProvider, createNoopMeter } from '@opentelemetry/api';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
-import { IdSource } from './ids';
-import type { ProcessFacts, Providers } from './port';
+import { IdSource } from './spans';
 import type { TelemetryPlan } from './settings';
+
+export interface Providers {
+  readonly meters: AnyMeterProvider;
+  /** Undefined: spans are not wanted. */
+  readonly tracers: TracerProvider | undefined;
+  /** Undefined: the app's own SDK makes the ids. */
+  readonly ids: IdSource | undefined;
+  shutdown(): Promise<void>;
+}
+
+export interface OwnSdk {
+  /** Attributes of the resource, such as the name of the app and the region. */
+  readonly resource: Readonly<Record<string, string>>;
+  /** Receives what keeps metrics or traces from their receiver, once until it works again. */
+  readonly onProblem: (problem: string) => void;
+}
 
 /**
  * Sets up the SDK only for cronlease. It is not registered as the one of the whole process: that is up to the app,
  * which may do so now or later, with `CRONLEASE_TELEMETRY=app` also for cronlease. Decision 115.
  */
-export function ownProviders(plan: TelemetryPlan, facts: ProcessFacts, receivers: readonly Exporters[]): Providers {
+export function ownProviders(plan: TelemetryPlan, facts: OwnSdk, receivers: readonly Exporters[]): Providers {
   // `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` come last.
   const resource = resourceFromAttributes(facts.resource).merge(detectResources({ detectors: [envDetector] }));
   const ids = new IdSource();
@@ -46,7 +61,6 @@ const EXPORT_LIMIT_MS = 30_000;
 const SERIES_PER_JOB = 100;
 const NO_METERS: AnyMeterProvider = { getMeter: () => createNoopMeter() };
 
-/** The exporters of one receiver. */
 export interface Exporters {
   /** The name of the receiver, for messages. */
   readonly name: string;

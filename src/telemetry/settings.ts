@@ -1,15 +1,12 @@
 import type { Millis } from '../core/brand';
 
-/** Settings by name, from an app's environment. */
 type Settings = Readonly<Record<string, string | undefined>>;
 
-/** Where metrics and traces go, and which of them. */
 export interface TelemetryPlan {
   /** The app has set up OpenTelemetry by itself: nothing but the API is loaded. */
   readonly isApps: boolean;
   /** By OTLP, to the collector that its own settings name. */
   readonly otlp: Signals;
-  /** To Application Insights. */
   readonly azure: Signals & { readonly connectionString: string; readonly authentication: string | undefined };
   /** The time between two exports of metrics. */
   readonly everyMs: Millis;
@@ -30,7 +27,6 @@ const PRESET_EVERY_MS = 60_000;
 const PROTOCOL = 'http/protobuf';
 const NONE: Signals = { metrics: false, traces: false };
 
-/** A setting of telemetry cannot be used. */
 export class TelemetrySettingError extends Error {
   readonly code = 'InvalidSetting';
   override readonly name = 'TelemetrySettingError';
@@ -44,12 +40,7 @@ export class TelemetrySettingError extends Error {
   }
 }
 
-/**
- * Reads the settings. It loads nothing.
- *
- * @returns undefined if nothing is to be exported
- * @throws TelemetrySettingError
- */
+/** Undefined: nothing is to be exported. Throws `TelemetrySettingError`. It loads nothing. */
 export function telemetryPlan(env: Settings): TelemetryPlan | undefined {
   const mode = modeOf(env);
   const jobs = metricsJobs(env);

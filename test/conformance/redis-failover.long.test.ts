@@ -6,7 +6,7 @@ import type { JobSpec } from '../../src/core/job';
 import { decodeRow, encodeRow, newRow, type Row } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
 import type { StorageServer } from '../../src/local/servers/server';
-import { recoverJobs } from '../../src/operator/operations/recover-jobs';
+import { recoverJobs } from '../../src/operator/operations/recover';
 import { systemClock } from '../../src/system-clock';
 import { listen } from '../support/listen';
 import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';

@@ -50,7 +50,7 @@ it('a back-fill of 1,000 due times delays no other job, and outlives the death o
   const without = p99(beforeAt);
   const origin = { actor: 'test', channel: 'shell' };
   const span = { from: Date.now() - DUE_TIMES * MINUTE, to: undefined, order: 'oldest', limit: DUE_TIMES } as const;
-  await startBackfill(store, spec, { ...span, includeSucceeded: true, id: 'fill', origin });
+  await startBackfill({ store }, spec, { ...span, includeSucceeded: true, id: 'fill', origin });
   await vi.waitFor(() => expect(filled()).toBeGreaterThan(0), { timeout: 30_000, interval: 100 });
   const duringAt = Date.now();
   await new Promise((resolve) => setTimeout(resolve, SPAN_MS));

@@ -1,8 +1,8 @@
 import { afterAll, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { decodeRow } from '../../src/core/row';
-import { requestRun } from '../../src/operator/operations/request';
-import { listRuns } from '../../src/operator/views/list-runs';
+import { requestRun } from '../../src/operator/operations/run';
+import { listRuns } from '../../src/operator/views/runs';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
@@ -47,7 +47,7 @@ it('a call is polled on after kill -9 of its holder, and its key is in no log an
   if (job === undefined) throw new Error('no job');
   const waitFor = <T>(condition: () => Promise<T>): Promise<T> =>
     vi.waitFor(condition, { timeout: 110_000, interval: 50 });
-  await waitFor(() => requestRun(store, job, { id: 'abc' }));
+  await waitFor(() => requestRun({ store }, job, { id: 'abc' }));
   await begun.promise;
   await waitFor(async () => {
     const { pieces } = await store.listPieces(job.name, { limit: 10 });

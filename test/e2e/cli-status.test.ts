@@ -2,8 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import type { Overview } from '../../src/manage/schema/jobs';
-import { pauseJob } from '../../src/operator/operations/pause';
 import { type CliFleet, cliFleet } from '../support/cli-fleet';
+import { pauseJob } from '../support/by-operator';
 
 let fleet: CliFleet;
 beforeAll(async () => {

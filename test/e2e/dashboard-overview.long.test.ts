@@ -1,7 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { NonRetryableError } from '../../src/handler/handler';
-import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import {
   layoutShift,
   openBrowser,
@@ -13,6 +12,7 @@ import {
 } from '../support/browser';
 import { type DashboardServer, serveDashboard } from '../support/dashboard';
 import { jobSpec } from '../support/job';
+import { pauseJob, resumeJob } from '../support/by-operator';
 
 const MINUTE = 60_000;
 const HOSTILE = '<img src=x onerror="document.title=1">"\'&\u202e';

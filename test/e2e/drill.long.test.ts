@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import type { DrillReport } from '../../src/cli/drill/report';
+import type { DrillReport } from '../../src/cli/drill/drill';
 import { allGone } from '../support/dev-run';
 
 const MAIN = path.join(__dirname, '../../dist/lib/cli/main.js');

@@ -1,8 +1,8 @@
 import { afterAll, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { itemPiece } from '../../src/core/fan-out';
-import { listRuns } from '../../src/operator/views/list-runs';
-import { requestRun } from '../../src/operator/operations/request';
+import { listRuns } from '../../src/operator/views/runs';
+import { requestRun } from '../../src/operator/operations/run';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
@@ -28,7 +28,7 @@ async function startRun(name: string, instances: number, input: { count: number;
   if (job === undefined) throw new Error('no job');
   const waitFor = async <T>(condition: () => T | Promise<T>): Promise<T> =>
     vi.waitFor(condition, { timeout: 90_000, interval: 50 });
-  await waitFor(() => requestRun(store, job, { id: 'abc' }));
+  await waitFor(() => requestRun({ store }, job, { id: 'abc' }));
   return {
     app,
     dev,

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { afterAll, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { readGroup } from '../../src/core/group';
-import { listRuns } from '../../src/operator/views/list-runs';
+import { listRuns } from '../../src/operator/views/runs';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';

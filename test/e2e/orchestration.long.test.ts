@@ -1,14 +1,14 @@
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
-import { listRuns } from '../../src/operator/views/list-runs';
-import { cancelRun } from '../../src/operator/operations/cancel';
-import { requestRun } from '../../src/operator/operations/request';
+import { listRuns } from '../../src/operator/views/runs';
+import { requestRun } from '../../src/operator/operations/run';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
 import { type Note, coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
+import { cancelRun } from '../support/by-operator';
 
 afterAll(endAll);
 
@@ -40,7 +40,7 @@ async function startRun(
   if (job === undefined) throw new Error('no job');
   const waitFor = async <T>(condition: () => T | Promise<T>, timeout = 150_000): Promise<T> =>
     vi.waitFor(condition, { timeout, interval: 50 });
-  await waitFor(() => requestRun(store, job, { id: 'abc' }));
+  await waitFor(() => requestRun({ store }, job, { id: 'abc' }));
   return {
     app,
     dev,
@@ -111,7 +111,7 @@ describe('a job that is an orchestration', () => {
       { instances: 1 },
     );
     await noted('done', ({ index }) => index === 1);
-    await waitFor(() => cancelRun(store, { name: job.name, spec: job }, {}));
+    await waitFor(() => cancelRun(store, { name: job.name, spec: job }));
     expect((await final()).outcome).toBe('cancelled');
     const { instances } = await dev.ready();
     const hub = `http://127.0.0.1:${String(instances[0]?.port)}/runtime/webhooks/durabletask/instances`;

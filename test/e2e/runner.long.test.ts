@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import type { LeaseStore } from '../../src/lease/store';
 import type { StorageServer } from '../../src/local/servers/server';
-import { listRuns } from '../../src/operator/views/list-runs';
+import { listRuns } from '../../src/operator/views/runs';
 import { type CoordinatedApp, type Note, at, coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';

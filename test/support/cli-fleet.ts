@@ -2,13 +2,13 @@ import type { JobName } from '../../src/core/brand';
 import { encodePresence } from '../../src/core/presence';
 import { encodeRow, newRow, type Row } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import { pauseJob } from '../../src/operator/operations/pause';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
 import { startAzurite } from './azurite';
 import { type CliFolder, cliFolder, type Ended } from './cli-build';
 import { jobSpec } from './job';
+import { pauseJob } from './by-operator';
 
 const MINUTE = 60_000;
 const MARK = Math.floor(Date.now() / MINUTE) * MINUTE;

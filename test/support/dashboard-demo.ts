@@ -1,10 +1,10 @@
 // A dashboard for a look at it and for its pictures: `shop`, `empty`, `many` or `long`. Prints its address.
 import { encodePresence } from '../../src/core/presence';
-import { pauseJob } from '../../src/operator/operations/pause';
 import { type DashboardServer, serveDashboard } from './dashboard';
 import { MANY_FAN_OUTS, MANY_JOBS, manyHandler, writeHistory } from './dashboard-history';
 import { SHOP, shopHandler } from './dashboard-world';
 import { jobSpec } from './job';
+import { pauseJob } from './by-operator';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

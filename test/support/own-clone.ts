@@ -11,8 +11,7 @@ const SOURCE = ['schema', 'scripts', 'src', 'tsconfig.build.json', 'tsconfig.jso
 /** Two handlers of someone's own, as README adds one, each with an input to check. */
 const HANDLERS = `
 import * as z from 'zod';
-import type { Handlers } from '../index';
-import { defineFanOut, defineJob } from '../index';
+import { type Handlers, defineFanOut, defineJob } from '../index';
 
 export const handlers: Handlers = {
   greet: defineJob({

@@ -9,7 +9,7 @@ import { memoryService } from '../../src/stores/memory/store';
 import { systemClock } from '../../src/system-clock';
 import { explainTime } from '../../src/operator/views/explain';
 import { recordKey } from '../../src/core/key';
-import { showRun } from '../../src/operator/views/show-run';
+import { showRun } from '../../src/operator/views/runs';
 import { firstInstance } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';

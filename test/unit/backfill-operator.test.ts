@@ -2,19 +2,23 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { decodeControl } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
-import { readBackfillStatus, startBackfill, stopBackfill } from '../../src/operator/operations/backfill';
-import { type WantedBackfill, planBackfill } from '../../src/operator/operations/backfill-plan';
-import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
-import { cancelRun } from '../../src/operator/operations/cancel';
-import { requestRun } from '../../src/operator/operations/request';
-import { rerun } from '../../src/operator/operations/rerun';
+import {
+  readBackfillStatus,
+  startBackfill,
+  stopBackfill,
+  type WantedBackfill,
+  planBackfill,
+} from '../../src/operator/operations/backfill';
+import { requestRun, requestRerun } from '../../src/operator/operations/run';
 import { jobsIn } from '../../src/operator/views/list-jobs';
 import { pagedJob, pageOfRuns } from '../../src/operator/views/run-pages';
-import { showRun } from '../../src/operator/views/show-run';
+import { showRun } from '../../src/operator/views/runs';
 import type { JobContext } from '../../src/handler/handler';
 import { aborted } from '../support/election';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
+import { isoOf } from '../../src/core/iso';
+import { pauseJob, resumeJob, cancelRun } from '../support/by-operator';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -91,7 +95,7 @@ describe('the dry run of a back-fill', () => {
     const within = await planBackfill(sim.store, spec, { ...WANTED, from: minute(10), to: minute(11) });
     expect(within.dueTimes.map(({ outcome }) => outcome)).toEqual(['expired', 'expired']);
     // The first of them has been run since, and the others have the record that begins before.
-    await startBackfill(sim.store, spec, { ...WANTED, from: minute(7), to: minute(7), id: 'f1', origin });
+    await startBackfill(sim, spec, { ...WANTED, from: minute(7), to: minute(7), id: 'f1', origin });
     await sim.clock.advance(MINUTE);
     const later = await planBackfill(sim.store, spec, { ...WANTED, from: minute(7), to: minute(9) });
     expect(later.dueTimes.map(({ outcome }) => outcome)).toEqual(['succeeded', 'expired', 'expired']);
@@ -120,23 +124,23 @@ describe('a back-fill that a person starts', () => {
   it('runs what the dry run said, and shows how far it is', async () => {
     const { sim, spec } = await seen();
     expect(await readBackfillStatus(sim.store, spec)).toBeUndefined();
-    const started = await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin });
+    const started = await startBackfill(sim, spec, { ...WANTED, id: 'fill', origin });
     expect(started).toEqual({
-      ...{ id: 'fill', from: minute(2), through: minute(4), running: 2, skipped: 3, paused: false },
+      ...{ id: 'fill', from: isoOf(minute(2)), through: isoOf(minute(4)), running: 2, skipped: 3, paused: false },
     });
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'active', dueTimes: 3, left: 3, origin });
     await sim.clock.advance(MINUTE);
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({
-      ...{ state: 'done', left: 0, skipped: 1, outcomes: { succeeded: 2 }, runId: undefined },
+      ...{ state: 'done', left: 0, skipped: 1, outcomes: { succeeded: 2 }, runId: null },
     });
-    await expect(startBackfill(sim.store, spec, { ...WANTED, id: 'again', origin })).rejects.toMatchObject({
+    await expect(startBackfill(sim, spec, { ...WANTED, id: 'again', origin })).rejects.toMatchObject({
       code: 'NothingToRun',
     });
   });
 
   it('has ended with the due times that it had come to, if the schedule has changed', async () => {
     const { sim, spec } = await seen();
-    await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin });
+    await startBackfill(sim, spec, { ...WANTED, id: 'fill', origin });
     await sim.clock.advance(MINUTE);
     const changed = jobSpec('a', '*/2 * * * *');
     expect(await readBackfillStatus(sim.store, changed)).toMatchObject({
@@ -152,12 +156,12 @@ describe('a back-fill that a person starts', () => {
         if (trigger === 'backfill') throw new Error('down');
       },
     });
-    await startBackfill(sim.store, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
+    await startBackfill(sim, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
     await sim.clock.advance(3 * MINUTE);
     const listing = await sim.store.list();
     const [job] = jobsIn(listing, [spec]).jobs.map(pagedJob);
     expect(job?.aside).toBeDefined();
-    const { runId = '' } = (await readBackfillStatus(sim.store, spec)) ?? {};
+    const { runId } = (await readBackfillStatus(sim.store, spec)) ?? {};
     const filter = { trigger: 'backfill', actor: 'ann' };
     const { runs } = await pageOfRuns(sim.store, job ? [job] : [], filter, { limit: 5, start: undefined });
     expect(runs).toMatchObject([{ runId, outcome: 'retrying', startedAt: expect.any(Number) as unknown }]);
@@ -183,9 +187,9 @@ describe('a back-fill that a person starts', () => {
         if (trigger === 'backfill') await aborted(signal);
       },
     });
-    await startBackfill(sim.store, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
+    await startBackfill(sim, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
     const again = (): Promise<unknown> =>
-      rerun(sim.store, spec, 0, { id: 'r1', time: minute(1), request: 'fill', origin });
+      requestRerun(sim, spec, 0, { id: 'r1', time: minute(1), request: 'fill', origin });
     await sim.clock.advance(MINUTE);
     await expect(again()).rejects.toThrow(/is not over/);
     await sim.clock.advance(3 * MINUTE);
@@ -198,18 +202,18 @@ describe('a back-fill that a person starts', () => {
     const { sim, spec } = await seen();
     await pauseJob(sim.store, { name: spec.name, spec }, { by: 'ann', note: 'wait' });
     const subject = { name: spec.name, spec };
-    await expect(stopBackfill(sim.store, subject)).rejects.toMatchObject({ code: 'NoBackfill' });
-    expect(await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin })).toMatchObject({ paused: true });
+    await expect(stopBackfill(sim, subject)).rejects.toMatchObject({ code: 'NoBackfill' });
+    expect(await startBackfill(sim, spec, { ...WANTED, id: 'fill', origin })).toMatchObject({ paused: true });
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'paused' });
-    await expect(startBackfill(sim.store, spec, { ...WANTED, id: 'two', origin })).rejects.toMatchObject({
+    await expect(startBackfill(sim, spec, { ...WANTED, id: 'two', origin })).rejects.toMatchObject({
       code: 'BackfillGoesOn',
     });
     // A call whose answer was lost is sent again.
-    expect(await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin })).toMatchObject({ id: 'fill' });
-    expect(await stopBackfill(sim.store, subject)).toMatchObject({ id: 'fill' });
+    expect(await startBackfill(sim, spec, { ...WANTED, id: 'fill', origin })).toMatchObject({ id: 'fill' });
+    expect(await stopBackfill(sim, subject)).toMatchObject({ id: 'fill' });
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'stopped', left: 3 });
-    await expect(stopBackfill(sim.store, subject)).rejects.toMatchObject({ code: 'NoBackfill' });
-    expect(await startBackfill(sim.store, spec, { ...WANTED, id: 'two', origin })).toMatchObject({ id: 'two' });
+    await expect(stopBackfill(sim, subject)).rejects.toMatchObject({ code: 'NoBackfill' });
+    expect(await startBackfill(sim, spec, { ...WANTED, id: 'two', origin })).toMatchObject({ id: 'two' });
   });
 
   it('has a run that can be cancelled while due times go before its next attempt', async () => {
@@ -225,15 +229,16 @@ describe('a back-fill that a person starts', () => {
     };
     const { sim, spec } = await seen(jobSpec('a', '* * * * *', { retry }), { handler });
     const span = { from: minute(2), to: minute(2), includeSucceeded: true };
-    await startBackfill(sim.store, spec, { ...WANTED, ...span, id: 'f1', origin });
+    await startBackfill(sim, spec, { ...WANTED, ...span, id: 'f1', origin });
     await sim.clock.advance(2 * MINUTE);
-    const { runId = '' } = (await readBackfillStatus(sim.store, spec)) ?? {};
+    const { runId } = (await readBackfillStatus(sim.store, spec)) ?? {};
     expect(runId).toBe('a-20260101T000200Z-m-f1');
     const subject = { name: spec.name, spec };
-    await expect(cancelRun(sim.store, subject, { runId: 'a-20260101T000300Z' })).rejects.toThrow(
-      `${runId} is in progress`,
-    );
-    expect(await cancelRun(sim.store, subject, { runId })).toMatchObject({ runId, endedBy: 'tick' });
+    await expect(cancelRun(sim.store, subject, 'a-20260101T000300Z')).rejects.toThrow(`${runId} is in progress`);
+    expect(await cancelRun(sim.store, subject, runId ?? undefined)).toMatchObject({
+      runId,
+      endedBy: 'tick',
+    });
     // Another change of the control keeps it.
     await pauseJob(sim.store, subject, { by: 'ann', note: 'wait' });
     await resumeJob(sim.store, subject);
@@ -248,9 +253,9 @@ describe('a back-fill that a person starts', () => {
         if (trigger === 'backfill') await new Promise<void>((resolve) => on.coordinator.clock.after(40_000, resolve));
       },
     });
-    await startBackfill(sim.store, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
+    await startBackfill(sim, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
     while (!sim.calls.some(({ trigger }) => trigger === 'backfill')) await sim.clock.advance(1_000);
-    await requestRun(sim.store, spec, { id: 'byhand' });
+    await requestRun(sim, spec, { id: 'byhand' });
     const { control } = await sim.store.readControl('a' as JobName);
     expect(decodeControl(control?.metadata ?? {}).backfill?.id).toBe('fill');
     await sim.clock.advance(2 * MINUTE);

@@ -6,12 +6,12 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { devJobs } from '../../src/cli/dev/dev-jobs';
-import { excludedText } from '../../src/cli/show/plan-text';
+import { excludedText } from '../../src/cli/show/plan';
 import { utc } from '../../src/cli/time';
 import { ConfigError, formatIssue } from '../../src/config/config-error';
 import { loadJobs } from '../../src/config/load';
 import type { JobSpec } from '../../src/core/job';
-import { excludedIn } from '../../src/operator/plan/starts';
+import { excludedIn } from '../../src/operator/plan/plan';
 
 let folder: string;
 beforeAll(() => {

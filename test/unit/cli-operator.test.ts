@@ -4,15 +4,14 @@ import { type Control, NO_CONTROL, decodeControl, encodeControl } from '../../sr
 import type { JobSpec } from '../../src/core/job';
 import { sleep } from '../../src/core/clock';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
-import { cancelRun } from '../../src/operator/operations/cancel';
-import { type ShownRecord, listRuns, withOverlappedRuns } from '../../src/operator/views/list-runs';
-import { runsNow } from '../../src/operator/views/runs-now';
+import { type ShownRecord, listRuns, withOverlappedRuns, runsNow } from '../../src/operator/views/runs';
 import { tellStill } from '../../src/cli/run/pause';
-import { pauseJob, resumeJob, stillRuns } from '../../src/operator/operations/pause';
-import { requestRun, WAITING_MANUAL_RUNS } from '../../src/operator/operations/request';
+import { stillRuns } from '../../src/operator/operations/pause';
+import { requestRun, WAITING_MANUAL_RUNS } from '../../src/operator/operations/run';
 import { explainTime } from '../../src/operator/views/explain';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { cancelRun, pauseJob, resumeJob } from '../support/by-operator';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -232,14 +231,16 @@ describe('writing against others', () => {
     const store = twice(sim);
     await expect(pauseJob(store, subject, by)).resolves.toMatchObject(by);
     await expect(resumeJob(store, subject)).resolves.toMatchObject(by);
-    await expect(requestRun(store, job, { id: 'one' })).resolves.toMatchObject({ runId: 'a-20260101T000020Z-m-one' });
+    await expect(requestRun({ store }, job, { id: 'one' })).resolves.toMatchObject({
+      runId: 'a-20260101T000020Z-m-one',
+    });
     expect((await controlOf(sim)).manualRuns).toMatchObject([{ number: 1, id: 'one' }]);
   });
 
   it('asks for one run when its write was made twice, and another came in between', async () => {
     const sim = await start(job);
-    const store = twice(sim, async () => void (await requestRun(sim.store, job, { id: 'other' })));
-    await expect(requestRun(store, job, { id: 'one' })).resolves.toMatchObject({
+    const store = twice(sim, async () => void (await requestRun(sim, job, { id: 'other' })));
+    await expect(requestRun({ store }, job, { id: 'one' })).resolves.toMatchObject({
       ...{ runId: 'a-20260101T000020Z-m-one', requestedAt: T0 + 20_000, ahead: 0 },
     });
     expect((await controlOf(sim)).manualRuns).toMatchObject([{ id: 'one' }, { id: 'other' }]);
@@ -250,12 +251,12 @@ describe('run', () => {
   it('numbers requests for ever, and gives each a time of its own', async () => {
     const job = jobSpec('a', '@hourly');
     const sim = await start(job);
-    const first = await requestRun(sim.store, job, { id: 'one' });
+    const first = await requestRun(sim, job, { id: 'one' });
     expect(first).toEqual({
       ...{ runId: 'a-20260101T000020Z-m-one', requestedAt: T0 + 20_000 },
       ...{ ahead: 0, seen: true, paused: false },
     });
-    expect(await requestRun(sim.store, job, { id: 'two' })).toMatchObject({
+    expect(await requestRun(sim, job, { id: 'two' })).toMatchObject({
       runId: 'a-20260101T000020.001Z-m-two',
       ahead: 1,
     });
@@ -264,14 +265,14 @@ describe('run', () => {
       'a-20260101T000020.001Z-m-two',
       'a-20260101T000020Z-m-one',
     ]);
-    await requestRun(sim.store, job, { id: 'three' });
+    await requestRun(sim, job, { id: 'three' });
     expect((await controlOf(sim)).manualRuns).toMatchObject([
       { taken: true },
       { taken: true },
       { number: 3, id: 'three', time: T0 + 140_000 },
     ]);
     await sim.control('a', (control) => ({ ...control, manualRuns: [] }));
-    await requestRun(sim.store, job, { id: 'four' });
+    await requestRun(sim, job, { id: 'four' });
     expect((await controlOf(sim)).manualRuns).toMatchObject([{ number: 3, id: 'four' }]);
   });
 
@@ -280,13 +281,13 @@ describe('run', () => {
     const sim = await start(job, 200_000);
     await sim.clock.advanceTo(T0 + 90_000);
     const refusal = { code: 'RunGoesOn', message: expect.stringContaining('a-20260101T000100Z') as unknown };
-    await expect(requestRun(sim.store, job, { id: 'one' })).rejects.toMatchObject(refusal);
+    await expect(requestRun(sim, job, { id: 'one' })).rejects.toMatchObject(refusal);
     // Its holder dies: expired, without a final record.
     for (const instance of sim.instances) instance.kill();
     await sim.clock.advance(2 * MINUTE);
-    await expect(requestRun(sim.store, job, { id: 'one' })).rejects.toMatchObject(refusal);
+    await expect(requestRun(sim, job, { id: 'one' })).rejects.toMatchObject(refusal);
     expect((await sim.store.readControl(job.name)).control).toBeUndefined();
-    await expect(requestRun(sim.store, { ...job, overlap: 'queue' }, { id: 'one' })).resolves.toMatchObject({
+    await expect(requestRun(sim, { ...job, overlap: 'queue' }, { id: 'one' })).resolves.toMatchObject({
       ahead: 0,
     });
   });
@@ -296,29 +297,29 @@ describe('run', () => {
     const sim = rivalTicks({ jobs: [job], handler: () => Promise.reject(new Error('no')) });
     await sim.clock.advance(MINUTE + 2_000);
     expect((await sim.row('a')).phase).toBe('retrying');
-    await expect(requestRun(sim.store, job, { id: 'one' })).rejects.toMatchObject({ code: 'RunGoesOn' });
+    await expect(requestRun(sim, job, { id: 'one' })).rejects.toMatchObject({ code: 'RunGoesOn' });
     await sim.clock.advance(2 * MINUTE);
-    await expect(requestRun(sim.store, job, { id: 'one' })).resolves.toMatchObject({ seen: true });
+    await expect(requestRun(sim, job, { id: 'one' })).resolves.toMatchObject({ seen: true });
   });
 
   it('has its limits', async () => {
     const job = jobSpec('a', '@hourly');
     const sim = rivalTicks({ jobs: [job], deployments: 0 });
-    await expect(requestRun(sim.store, jobSpec('a', '@always'), { id: 'x' })).rejects.toMatchObject({
+    await expect(requestRun(sim, jobSpec('a', '@always'), { id: 'x' })).rejects.toMatchObject({
       code: 'LeaderJob',
     });
     for (let count = 0; count < WAITING_MANUAL_RUNS; count += 1) {
-      const request = await requestRun(sim.store, job, { id: `abcdefg${String(count)}` });
+      const request = await requestRun(sim, job, { id: `abcdefg${String(count)}` });
       expect(request).toMatchObject({ ahead: count, seen: false });
     }
-    await expect(requestRun(sim.store, job, { id: 'y' })).rejects.toMatchObject({ code: 'TooManyManualRuns' });
+    await expect(requestRun(sim, job, { id: 'y' })).rejects.toMatchObject({ code: 'TooManyManualRuns' });
     expect(Object.values(encodeControl(await controlOf(sim))).join('').length).toBeLessThan(4096);
   });
 
   it('can be followed by its time from the request on', async () => {
     const job = jobSpec('a', '@manual');
     const sim = await start(job, 10_000);
-    const { requestedAt, runId } = await requestRun(sim.store, job, { id: 'one' });
+    const { requestedAt, runId } = await requestRun(sim, job, { id: 'one' });
     const outcome = async (): Promise<unknown> => (await explainTime(sim.store, job, 0, requestedAt)).outcome;
     expect(await outcome()).toBe('pending');
     await sim.clock.advanceTo(T0 + 75_000);

@@ -11,7 +11,7 @@ import {
   wallClock,
 } from '../../src/cli/time';
 import { showTime } from '../../src/core/show-time';
-import { UsageError } from '../../src/cli/cli-error';
+import { UsageError } from '../../src/cli/output';
 
 const read = (text: string, zone = 'UTC'): string => new Date(timeIn(parseTime(text, 'TIME'), zone)).toISOString();
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
-import { cancelRun } from '../../src/operator/operations/cancel';
-import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { cancelRun, pauseJob, resumeJob } from '../support/by-operator';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);

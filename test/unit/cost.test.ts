@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { changedText, costText } from '../../src/cli/show/cost-text';
+import { changedText, costText } from '../../src/cli/show/cost';
 import { type JobSpec, NOTICE_TOPICS } from '../../src/core/job';
 import { COUNTED_CALLS } from '../../src/operator/cost/counted-calls';
 import { type CostAssumptions, DEFAULT_ASSUMPTIONS as assumed, estimateCost } from '../../src/operator/cost/estimate';

@@ -4,7 +4,7 @@ import type { JobName } from '../../src/core/brand';
 import { FLEET } from '../../src/core/fleet';
 import { shardOf } from '../../src/core/layout';
 import { dealtStore } from '../../src/lease/dealt-store';
-import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
+import { STORE_METHODS, withSignal, type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { requestErrorOf } from '../../src/manage/problem';
 import { readOverview } from '../../src/operator/views/overview';
 import { memoryService } from '../../src/stores/memory/store';
@@ -36,6 +36,33 @@ function accounts() {
   const [a, b] = [account(A), account(B)];
   return { a, b, all: dealtStore([a.store, b.store]) };
 }
+
+describe('a store with a signal', () => {
+  it('gives up each call with it, also in the account of a job', async () => {
+    const { all } = accounts();
+    const store = withSignal(all, AbortSignal.abort(new Error('given up')));
+    for (const one of [store, store.home?.('job-1' as JobName), ...(store.accounts ?? [])]) {
+      await expect(one?.list()).rejects.toThrow('given up');
+      await expect(one?.readNotice('id')).rejects.toThrow('given up');
+    }
+  });
+
+  it('passes each call on with its arguments, and the signal behind them', async () => {
+    const { signal } = new AbortController();
+    const calls = STORE_METHODS.map((name) => [name, (...args: readonly unknown[]) => Promise.resolve(args)] as const);
+    const store = withSignal(Object.fromEntries(calls) as unknown as LeaseStore, signal);
+    const job = 'job-1' as JobName;
+    expect(await store.list({ job })).toStrictEqual([{ job, signal }]);
+    expect(await store.readControl(job)).toStrictEqual([job, { signal }]);
+    expect(await store.readLog(job, 'key', 'name', { from: 0, limit: 1 })).toStrictEqual([
+      job,
+      'key',
+      'name',
+      { from: 0, limit: 1 },
+      { signal },
+    ]);
+  });
+});
 
 describe('the store of several accounts', () => {
   it('is the store of the only one', () => {

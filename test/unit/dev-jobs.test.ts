@@ -2,11 +2,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { UsageError } from '../../src/cli/cli-error';
+import { UsageError } from '../../src/cli/output';
 import { changesBetween, devJobs, fileInSettings } from '../../src/cli/dev/dev-jobs';
 import type { Printer } from '../../src/cli/dev/print';
-import { type ReloadOptions, reloadOnChange, watchApp } from '../../src/cli/dev/reload';
-import { codeFiles, watchFiles } from '../../src/cli/dev/watch-files';
+import { codeFiles, type ReloadOptions, reloadOnChange, watchApp, watchFiles } from '../../src/cli/dev/reload';
 
 let app: string;
 const write = (file: string, content: unknown): string => {

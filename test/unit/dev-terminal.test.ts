@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { userFrames } from '../../src/core/recorded-error';
 import { showSpan, showTime } from '../../src/core/show-time';
-import type { About } from '../../src/cli/dev/banner';
 import type { ClusterEvent, ClusterInstance } from '../../src/local/cluster/deployment';
 import { killHint, warnedOnce } from '../../src/cli/dev/news';
-import { humanPrinter, jsonPrinter, type Output, type Printer } from '../../src/cli/dev/print';
+import { type About, humanPrinter, jsonPrinter, type Output, type Printer } from '../../src/cli/dev/print';
 
 const AT = Date.UTC(2026, 0, 1, 7, 0, 0, 5);
 const due = new Date(AT - 5).toISOString();

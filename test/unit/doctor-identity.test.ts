@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { StoragePipelineOptions } from '@azure/storage-blob';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { UsageError } from '../../src/cli/cli-error';
+import { UsageError } from '../../src/cli/output';
 import { openStore } from '../../src/cli/storage';
 import type { Trial } from '../../src/lease/trial';
 import { checkStorage } from '../../src/operator/doctor/storage';

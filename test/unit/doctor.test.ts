@@ -8,11 +8,11 @@ import { type LeaseStore, StoreDeniedError, type StoreError, StoreUnavailableErr
 import type { Trial, TrialStep } from '../../src/lease/trial';
 import { type FileSeen, diagnose } from '../../src/operator/doctor/diagnose';
 import type { Finding } from '../../src/operator/doctor/finding';
-import { cordonDeployment } from '../../src/operator/operations/fleet';
 import { remediesFor } from '../../src/stores/azure-blob/trial';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';
+import { cordonDeployment } from '../support/by-operator';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1, 12);

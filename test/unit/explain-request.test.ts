@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
 import type { LeaseStore } from '../../src/lease/store';
 import { explainManualRun, explainTime } from '../../src/operator/views/explain';
-import { requestRun } from '../../src/operator/operations/request';
+import { requestRun } from '../../src/operator/operations/run';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
 
@@ -18,7 +18,7 @@ it('a request at the very time of a due time has its own outcome', async () => {
     },
   });
   await sim.clock.advance(40_000);
-  const { requestedAt } = await requestRun(sim.store, job, { id: 'r1' });
+  const { requestedAt } = await requestRun(sim, job, { id: 'r1' });
   const outcome = async (): Promise<unknown> => explainManualRun(sim.store, job, 0, { time: requestedAt, id: 'r1' });
   expect(requestedAt % 1000).toBe(0);
   expect(await outcome()).toMatchObject({ outcome: 'pending', reason: 'requested' });
@@ -55,7 +55,7 @@ async function whileRunsEnd(nth: number): Promise<readonly string[]> {
   await untilRunning(1);
   const due = await explainTime(ending(), job, 0, sim.calls[0]?.scheduledFor ?? 0);
   await sim.clock.advance(20_000);
-  const { requestedAt } = await requestRun(sim.store, job, { id: 'r1' });
+  const { requestedAt } = await requestRun(sim, job, { id: 'r1' });
   await untilRunning(2);
   const requested = await explainManualRun(ending(), job, 0, { time: requestedAt, id: 'r1' });
   return [due.outcome, requested.outcome];

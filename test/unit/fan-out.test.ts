@@ -5,7 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import { type FanOutOptions, type ItemContext, defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { readAtWork } from '../../src/operator/views/run-at-work';
+import { readAtWork } from '../../src/operator/views/runs';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
@@ -609,7 +609,7 @@ describe('a run whose items are silent', () => {
     await setup.sim.clock.advance(10 * MINUTE + 40_000);
     const { run } = await setup.sim.row('wide');
     if (run === undefined) throw new Error('no run');
-    const { items: table } = await readAtWork(setup.sim.store, { job: 'wide' as JobName, ...run }, undefined);
+    const { items: table } = await readAtWork(setup.sim.store, { job: 'wide' as JobName, ...run });
     expect(table?.noted).toEqual([
       { index: 0, state: 'running', attempt: 1 },
       { index: 1, state: 'retrying', attempt: 2 },

@@ -9,16 +9,16 @@ import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
 import type { JobContext } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { listAudit } from '../../src/operator/audit';
-import { cancel, cancelOrEnd } from '../../src/operator/operations/cancel';
+import { cancel } from '../../src/operator/operations/cancel';
 import { explainTime } from '../../src/operator/views/explain';
 import { type Forgotten, forgetJob } from '../../src/operator/operations/forget';
 import { readBackfillStatus, startBackfill } from '../../src/operator/operations/backfill';
-import { pauseJob } from '../../src/operator/operations/pause';
-import { requestRun } from '../../src/operator/operations/request';
+import { requestRun } from '../../src/operator/operations/run';
 import { cutOffAfter } from '../support/cut-off';
 import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { cancelOrEnd, pauseJob } from '../support/by-operator';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -138,12 +138,12 @@ describe('a job that was forgotten', () => {
     const job = jobSpec('a', '@manual');
     const sim = rivalTicks({ jobs: [job] });
     await sim.clock.advance(20_000);
-    await requestRun(sim.store, job, { id: 'one' });
+    await requestRun(sim, job, { id: 'one' });
     await sim.clock.advance(MINUTE);
     stopAll(sim);
-    await requestRun(sim.store, job, { id: 'two' });
+    await requestRun(sim, job, { id: 'two' });
     await forget(sim);
-    await requestRun(sim.store, job, { id: 'three' });
+    await requestRun(sim, job, { id: 'three' });
     expect((await sim.row('a')).manualTaken).toBe(2);
     sim.startInstance('d2');
     await sim.clock.advance(2 * MINUTE);
@@ -164,12 +164,12 @@ async function backfilledAside(): Promise<{ readonly sim: RivalTicks; readonly r
   const due = T0 + 2 * MINUTE;
   const origin = { actor: 'ann', channel: 'cli', note: 'again' };
   const span = { from: due, to: due, order: 'oldest', limit: undefined, includeSucceeded: true } as const;
-  await startBackfill(sim.store, job, { ...span, id: 'f1', origin });
+  await startBackfill(sim, job, { ...span, id: 'f1', origin });
   await sim.clock.advance(2 * MINUTE);
   stopAll(sim);
   await sim.clock.advance(MINUTE);
-  const { runId = '' } = (await readBackfillStatus(sim.store, job)) ?? {};
-  return { sim, runId };
+  const status = await readBackfillStatus(sim.store, job);
+  return { sim, runId: status?.runId ?? '' };
 }
 
 describe('forget', () => {
@@ -273,7 +273,7 @@ describe('forget', () => {
 
   it('removes a control without a row', async () => {
     const sim = rivalTicks({ jobs: [JOB], deployments: 0 });
-    await requestRun(sim.store, JOB, { id: 'one' });
+    await requestRun(sim, JOB, { id: 'one' });
     expect(await forget(sim)).toMatchObject({ already: false });
     expect((await sim.store.list()).jobs.size).toBe(0);
   });
@@ -407,7 +407,7 @@ describe('a run that waits while no file has its job', () => {
     const inFile = await cancelOrEnd(desk, { name: failing.name, spec: failing });
     expect(inFile).toMatchObject({ endedBy: 'tick' });
     expect((await sim.records('a')).map(({ outcome }) => outcome)).not.toContain('cancelled');
-    await expect(cancelOrEnd(desk, { name: failing.name }, { runId: 'a-other' })).rejects.toMatchObject({
+    await expect(cancelOrEnd(desk, { name: failing.name }, 'a-other')).rejects.toMatchObject({
       code: 'OtherRun',
       // It may be a manual run that waits.
       message: `run a-other of job "a" has not begun, or is over: ${inFile.runId} is in progress`,

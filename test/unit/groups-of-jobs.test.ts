@@ -6,7 +6,7 @@ import type { JobSpec } from '../../src/core/job';
 import { recordKey, runIdOf } from '../../src/core/key';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import type { JobContext } from '../../src/handler/handler';
-import { pauseJob, stillRuns } from '../../src/operator/operations/pause';
+import { stillRuns } from '../../src/operator/operations/pause';
 import { describe as describeOutcome } from '../../src/operator/views/describe';
 import { explainTime } from '../../src/operator/views/explain';
 import { readOverview } from '../../src/operator/views/overview';
@@ -14,6 +14,7 @@ import { jobSpec } from '../support/job';
 import type { Instance, RivalTicks, SimulationOptions } from '../support/rival-ticks';
 import { T0 } from '../support/situation';
 import { type TimedHandlers, timedHandlers } from '../support/timed-handlers';
+import { pauseJob } from '../support/by-operator';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

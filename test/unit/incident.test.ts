@@ -13,13 +13,12 @@ import type { JobName } from '../../src/core/brand';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import { type Recent, withRun } from '../../src/core/recent';
-import { acknowledge, unacknowledge } from '../../src/operator/operations/acknowledge';
 import type { JobStatus } from '../../src/manage/schema/jobs';
 import { needsAttention } from '../../src/core/shown-state';
 import { readOverview } from '../../src/operator/views/overview';
-import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { acknowledge, unacknowledge, pauseJob, resumeJob } from '../support/by-operator';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
@@ -195,8 +194,8 @@ describe('acknowledging a job that fails', () => {
     const { sim, job, status } = await failing((minute) => minute !== 4);
     expect(await status()).toMatchObject({ incident: { failures: 2, acknowledgement: null } });
     expect(needsAttention(await status())).toBe(true);
-    const { acknowledgement, before } = await acknowledge(sim.store, { name: job.name, spec: job }, ANN);
-    expect([acknowledgement.at, before]).toEqual([T0 + 2.5 * MINUTE, undefined]);
+    const { acknowledgement, incident } = await acknowledge(sim.store, { name: job.name, spec: job }, ANN);
+    expect([Date.parse(acknowledgement.at), incident.acknowledgement]).toEqual([T0 + 2.5 * MINUTE, undefined]);
     await sim.clock.advance(MINUTE);
     expect(await status()).toMatchObject({
       failures: 3,
@@ -251,8 +250,8 @@ describe('acknowledging a job that fails', () => {
     const subject = { name: job.name, spec: job };
     await acknowledge(sim.store, subject, ANN);
     const until = T0 + 60 * MINUTE;
-    const { before } = await acknowledge(sim.store, subject, { by: 'ben', note: '', until });
-    expect(before).toMatchObject({ by: 'ann' });
+    const { incident } = await acknowledge(sim.store, subject, { by: 'ben', note: '', until });
+    expect(incident.acknowledgement).toMatchObject({ by: 'ann' });
     expect(await unacknowledge(sim.store, subject)).toMatchObject({ by: 'ben', until });
     expect((await status()).incident).toMatchObject({ acknowledgement: null });
     await expect(unacknowledge(sim.store, subject)).rejects.toMatchObject({ code: 'NotAcknowledged' });

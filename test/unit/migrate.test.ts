@@ -8,10 +8,9 @@ import { storeRecord, stretchRecord } from '../../src/core/record';
 import { decodeRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
 import { changeControl } from '../../src/operator/change-control';
-import { migrate, surveyMigration } from '../../src/operator/operations/migrate';
-import { once } from '../../src/operator/operations/once';
-import { type RequestedRun, requestRun } from '../../src/operator/operations/request';
-import type { Applied } from '../../src/operator/shards/apply';
+import { migrate, surveyMigration, type Applied } from '../../src/operator/shards/apply';
+import { once, type RequestedRun } from '../../src/operator/operations/once';
+import { requestRun } from '../../src/operator/operations/run';
 import type { LeaseTaker } from '../../src/operator/operations/take-lease';
 import { T0, WAIT_MS, type World, makeRow, world } from '../support/accounts';
 import { jobSpec } from '../support/job';
@@ -93,7 +92,7 @@ describe('a move to another store', () => {
     const ask = (store: LeaseStore, name: JobName): Promise<RequestedRun> => {
       const spec = jobSpec(name, '@manual');
       const key = { name: `of ${name}`, content: 'a request' };
-      return once(store, spec, key, (named) => requestRun(store, spec, named));
+      return once(store, spec, key, (named) => requestRun({ store }, spec, named));
     };
     const [waits, over] = JOBS as [JobName, JobName];
     const [waiting, ended] = [await ask(a, waits), await ask(a, over)];
@@ -181,7 +180,7 @@ describe('a move to another store', () => {
   it('refuses a command that began before the move and writes after it, whose job nobody reads there any more', async () => {
     const { a, b, move } = await stores();
     const name = JOBS[1] as JobName;
-    const late = changeControl(a, { name, spec: undefined }, undefined, async () => {
+    const late = changeControl({ store: a }, { name, spec: undefined }, async () => {
       await move();
       return { control: PAUSED, result: 'done' };
     });
@@ -204,7 +203,7 @@ describe('a move to another store', () => {
       },
     };
     const change = () => ({ control: PAUSED, result: 'done' });
-    expect(await changeControl(slow, { name, spec: undefined }, undefined, change)).toBe('done');
+    expect(await changeControl({ store: slow }, { name, spec: undefined }, change)).toBe('done');
     expect(decodeControl((await b.readControl(name)).control?.metadata ?? {}).pauses).toHaveLength(1);
     expect((await a.readControl(name)).control).toBeUndefined();
   });

@@ -4,7 +4,7 @@ import { recordKey } from '../../src/core/key';
 import { noticeId } from '../../src/core/notice';
 import { type Row, decodeRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import { migrate } from '../../src/operator/operations/migrate';
+import { migrate } from '../../src/operator/shards/apply';
 import { moveJob } from '../../src/operator/shards/move';
 import type { LeaseTaker } from '../../src/operator/operations/take-lease';
 import { makeRow, T0, world } from '../support/accounts';

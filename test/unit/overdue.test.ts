@@ -9,9 +9,9 @@ import { overdueWatch } from '../../src/coordinator/tick/notice-watch';
 import { NonRetryableError } from '../../src/handler/handler';
 import { humanPrinter, jsonPrinter } from '../../src/cli/dev/print';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { pauseJob, resumeJob } from '../support/by-operator';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;

@@ -3,16 +3,15 @@ import type { JobName } from '../../src/core/brand';
 import { FLEET } from '../../src/core/fleet';
 import type { JobSpec } from '../../src/core/job';
 import { NonRetryableError } from '../../src/handler/handler';
-import { cordonDeployment, uncordonDeployment } from '../../src/operator/operations/fleet';
 import type { JobStatus, Overview } from '../../src/manage/schema/jobs';
 import { readOverview } from '../../src/operator/views/overview';
-import { pauseJob } from '../../src/operator/operations/pause';
-import { requestRun } from '../../src/operator/operations/request';
+import { requestRun } from '../../src/operator/operations/run';
 import { encodePresence } from '../../src/core/presence';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, type SimulatedHandler, rivalTicks } from '../support/rival-ticks';
+import { cordonDeployment, uncordonDeployment, pauseJob } from '../support/by-operator';
 
 const T0 = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;
@@ -128,7 +127,7 @@ describe('the state of a job in a list', () => {
     const { sim, job } = play(jobs, () => undefined);
     await sim.clock.advance(50 * SECOND);
     sim.instances[0]?.kill();
-    await requestRun(sim.store, jobs[1] as JobSpec, { id: 'abc' });
+    await requestRun(sim, jobs[1] as JobSpec, { id: 'abc' });
     await sim.clock.advance(MINUTE);
     expect(await job()).toMatchObject({ state: 'waiting', dueSince: '2026-01-01T00:01:00.000Z' });
     expect(await job('b')).toMatchObject({ state: 'waiting', detail: 'a manual run waits', manualRuns: 1 });

@@ -6,7 +6,7 @@ import { NonRetryableError } from '../../src/handler/handler';
 import { dealtStore } from '../../src/lease/dealt-store';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { type Forgotten, forgetJob } from '../../src/operator/operations/forget';
-import { type JobRecovery, recoverJobs } from '../../src/operator/operations/recover-jobs';
+import { type JobRecovery, recoverJobs } from '../../src/operator/operations/recover';
 import { memoryService } from '../../src/stores/memory/store';
 import { firstInstance } from '../support/by-hand';
 import { cutOffAfter } from '../support/cut-off';

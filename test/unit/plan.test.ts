@@ -1,15 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { calendarText } from '../../src/cli/show/plan';
-import { changesText, leftOut, planText } from '../../src/cli/show/plan-text';
+import { calendarText, changesText, leftOut, planText } from '../../src/cli/show/plan';
 import { utc } from '../../src/cli/time';
 import type { JobInFile } from '../../src/config/job-in-file';
 import { loadJobs } from '../../src/config/load';
 import type { JobsFile, JobSpec } from '../../src/core/job';
 import { clockChanges, clockNote } from '../../src/core/schedule/clock-changes';
 import { compareJobs } from '../../src/operator/plan/compare';
-import { planOf } from '../../src/operator/plan/plan';
-import { startsIn } from '../../src/operator/plan/starts';
+import { planOf, startsIn } from '../../src/operator/plan/plan';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

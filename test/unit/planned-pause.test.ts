@@ -6,16 +6,10 @@ import type { JobSpec } from '../../src/core/job';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { endMaintenance, startMaintenance } from '../../src/operator/operations/fleet';
 import { readOverview } from '../../src/operator/views/overview';
-import {
-  pauseJob,
-  pauseMany,
-  resumeJob,
-  resumeMany,
-  skippedTimes,
-  timesNotRun,
-} from '../../src/operator/operations/pause';
+import { pauseMany, resumeMany, skippedTimes, timesNotRun } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { pauseJob, resumeJob } from '../support/by-operator';
 
 const T0 = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Poked } from '../../src/core/poked';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { cordonDeployment } from '../../src/operator/operations/fleet';
 import { decodePresence, encodePresence, type Presence } from '../../src/core/presence';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { jobSpec } from '../support/job';
 import { manageBench } from '../support/manage';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { quietHub, withoutTicks } from '../support/by-hand';
+import { cordonDeployment } from '../support/by-operator';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);

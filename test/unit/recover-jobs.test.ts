@@ -9,12 +9,12 @@ import type { JobContext } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { readState } from '../../src/operator/job-state';
 import { startBackfill } from '../../src/operator/operations/backfill';
-import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
-import { type JobRecovery, type RecoverRequest, recoverJobs } from '../../src/operator/operations/recover-jobs';
-import { requestRun } from '../../src/operator/operations/request';
+import { type JobRecovery, type RecoverRequest, recoverJobs } from '../../src/operator/operations/recover';
+import { requestRun } from '../../src/operator/operations/run';
 import { cutOffAfter } from '../support/cut-off';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { pauseJob, resumeJob } from '../support/by-operator';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -195,7 +195,7 @@ describe('recover', () => {
     const older = await sim.row('a');
     const due = start + 2 * MINUTE;
     const span = { from: due, to: due, order: 'oldest', limit: undefined, includeSucceeded: true } as const;
-    await startBackfill(sim.store, job, { ...span, id: 'f1', origin: { actor: 'ann', channel: 'cli' } });
+    await startBackfill(sim, job, { ...span, id: 'f1', origin: { actor: 'ann', channel: 'cli' } });
     const runId = runIdOf(JOB.name, recordKey(due, 'f1'));
     const record = async () => (await sim.records('a')).find((one) => one.runId === runId);
     await sim.clock.advance(2 * MINUTE);
@@ -289,7 +289,7 @@ describe('recover', () => {
     const sim = rivalTicks({ jobs: [JOB] });
     await sim.clock.advanceTo(T0 + 30_000);
     const subject = { name: JOB.name, spec: JOB };
-    await requestRun(sim.store, JOB, { id: 'asked', time: T0 + 40_000 });
+    await requestRun(sim, JOB, { id: 'asked', time: T0 + 40_000 });
     await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
     const key = recordKey(T0 + 40_000, 'asked');
     expect((await sim.records('a')).map((record) => record.runId)).toContain(runIdOf(JOB.name, key));
@@ -319,7 +319,7 @@ describe('recover', () => {
     await sim.clock.advanceTo(T0 + 30_000);
     const subject = { name: JOB.name, spec: JOB };
     for (let id = 0; id < 12; id += 1) {
-      await requestRun(sim.store, JOB, { id: `asked${id}`, time: T0 + 40_000 + id });
+      await requestRun(sim, JOB, { id: `asked${id}`, time: T0 + 40_000 + id });
     }
     await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
     await pauseJob(sim.store, subject, { by: 'ann', note: 'x' });
@@ -530,7 +530,7 @@ describe('recover that is interrupted', () => {
     for (let calls = 1, isCut = true; isCut; calls += 1) {
       const sim = rivalTicks({ jobs, handler });
       await sim.clock.advance(5 * MINUTE);
-      await startBackfill(sim.store, jobs[0], { ...span, id: 'f1', origin: { actor: 'ann', channel: 'cli' } });
+      await startBackfill(sim, jobs[0], { ...span, id: 'f1', origin: { actor: 'ann', channel: 'cli' } });
       await sim.clock.advance(2 * MINUTE);
       stopAll(sim);
       await sim.clock.advance(MINUTE);

@@ -5,9 +5,7 @@ import type { StandardSchema } from '../../src/core/standard-schema';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import type { JobContext } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { requestRun } from '../../src/operator/operations/request';
-import { rerun } from '../../src/operator/operations/rerun';
-import { rerun as rerunBy } from '../../src/operator/operations/run';
+import { requestRun, rerun as rerunBy, requestRerun } from '../../src/operator/operations/run';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -46,7 +44,7 @@ describe('a run that was asked for', () => {
   it('tells its handler, its record and its summary by whom, from where and why', async () => {
     const { sim, called } = billing();
     await sim.clock.advance(MINUTE);
-    await requestRun(sim.store, JOB, { id: 'r1', origin: ANN });
+    await requestRun(sim, JOB, { id: 'r1', origin: ANN });
     await sim.clock.advance(MINUTE);
     expect(called).toEqual([
       { scheduledFor: '2026-01-01T00:01:00.000Z', origin: ANN, trigger: 'manual', input: { day: 'today' } },
@@ -76,7 +74,7 @@ describe('a run that was asked for', () => {
       (coordinator.jobs as Map<unknown, unknown>).set(job.name, { spec: job, input: job.input, handler: { run } });
     }
     await sim.clock.advance(MINUTE);
-    await requestRun(sim.store, job, { id: 'r1', input: { day: '2026-01-01' } });
+    await requestRun(sim, job, { id: 'r1', input: { day: '2026-01-01' } });
     await sim.clock.advance(3 * MINUTE);
     expect(seen).toEqual([{ day: '2026-01-01' }, { day: '2026-01-01' }, { day: '2026-01-01' }]);
   });
@@ -94,9 +92,9 @@ describe('a run that was asked for', () => {
     const job = jobSpec('bill', '@manual', { input: 'today' });
     const { sim, called } = billing(job, schema);
     await sim.clock.advance(MINUTE);
-    await requestRun(sim.store, job, { id: 'r1', input: 'wrong' });
+    await requestRun(sim, job, { id: 'r1', input: 'wrong' });
     await sim.clock.advance(MINUTE);
-    await requestRun(sim.store, job, { id: 'r2', input: 'right' });
+    await requestRun(sim, job, { id: 'r2', input: 'right' });
     await sim.clock.advance(MINUTE);
     expect(called.map(({ input }) => input)).toEqual(['checked']);
     const [right, wrong] = await sim.records('bill');
@@ -114,11 +112,11 @@ describe('a run that was asked for', () => {
     const { store } = instance.coordinator;
     const readRequest = store.readRequest.bind(store);
     store.readRequest = async () => undefined;
-    await requestRun(sim.store, job, { id: 'r1', input: 1 });
+    await requestRun(sim, job, { id: 'r1', input: 1 });
     await sim.clock.advance(MINUTE);
     expect((await sim.records('bill'))[0]).toMatchObject({ outcome: 'failed', reason: 'invalidInput' });
     store.readRequest = () => Promise.reject(new StoreUnavailableError('503'));
-    await requestRun(sim.store, job, { id: 'r2', input: 2 });
+    await requestRun(sim, job, { id: 'r2', input: 2 });
     await sim.clock.advance(10 * SECOND);
     store.readRequest = readRequest;
     await sim.clock.advance(3 * MINUTE);
@@ -146,7 +144,7 @@ describe('a run that was asked for', () => {
     });
     await sim.clock.advance(62 * MINUTE);
     seen.length = 0;
-    await rerun(sim.store, job, 0, { id: 'r1', time: T0 + 60 * MINUTE, input: 'x' });
+    await requestRerun(sim, job, 0, { id: 'r1', time: T0 + 60 * MINUTE, input: 'x' });
     await sim.clock.advance(2 * MINUTE);
     expect(seen.map(String).sort()).toEqual(['01:00,1,x', '01:00,2,x', '01:00,all,x']);
   });
@@ -156,7 +154,7 @@ describe('a rerun', () => {
   it('has the time of the earlier run in its handler, and a record of its own', async () => {
     const { sim, called } = billing();
     await sim.clock.advance(90 * MINUTE);
-    const { runId } = await rerun(sim.store, JOB, 0, { id: 'r1', time: T0 + 60 * MINUTE, origin: ANN });
+    const { runId } = await requestRerun(sim, JOB, 0, { id: 'r1', time: T0 + 60 * MINUTE, origin: ANN });
     await sim.clock.advance(MINUTE);
     expect(called.map(({ scheduledFor, trigger }) => [scheduledFor, trigger])).toEqual([
       ['2026-01-01T01:00:00.000Z', 'schedule'],
@@ -170,9 +168,9 @@ describe('a rerun', () => {
   it('of a rerun has the first time, and of a request with an input that input', async () => {
     const { sim, called } = billing();
     await sim.clock.advance(90 * MINUTE);
-    const first = await rerun(sim.store, JOB, 0, { id: 'r1', time: T0 + 60 * MINUTE, input: { day: 'other' } });
+    const first = await requestRerun(sim, JOB, 0, { id: 'r1', time: T0 + 60 * MINUTE, input: { day: 'other' } });
     await sim.clock.advance(MINUTE);
-    await rerun(sim.store, JOB, 0, { id: 'r2', time: first.requestedAt });
+    await requestRerun(sim, JOB, 0, { id: 'r2', time: first.requestedAt });
     await sim.clock.advance(MINUTE);
     const other = { scheduledFor: '2026-01-01T01:00:00.000Z', input: { day: 'other' } };
     expect(called.slice(1)).toMatchObject([other, other]);
@@ -182,7 +180,7 @@ describe('a rerun', () => {
     const { sim, called } = billing();
     await sim.clock.advance(90 * MINUTE);
     const time = T0 + 60 * MINUTE;
-    const { runId } = await requestRun(sim.store, JOB, { id: 'r1', time, input: { day: 'other' } });
+    const { runId } = await requestRun(sim, JOB, { id: 'r1', time, input: { day: 'other' } });
     await sim.clock.advance(MINUTE);
     const { store, clock } = sim;
     const acting = { store, clock, newId: () => '', waiting: () => undefined, origin: ANN };
@@ -198,7 +196,7 @@ describe('a rerun', () => {
     const { sim } = billing();
     await sim.clock.advance(90 * MINUTE);
     const at = (minutes: number): Promise<unknown> =>
-      rerun(sim.store, JOB, 0, { id: 'r1', time: T0 + minutes * MINUTE });
+      requestRerun(sim, JOB, 0, { id: 'r1', time: T0 + minutes * MINUTE });
     await expect(at(61)).rejects.toThrow('has no due time and no run at 2026-01-01T01:01:00.000Z');
     await expect(at(120)).rejects.toThrow('which is ahead');
   });
@@ -206,14 +204,14 @@ describe('a rerun', () => {
   it('is refused with an integer that JavaScript has rounded', async () => {
     const { sim } = billing();
     const input: unknown = JSON.parse('{"days": [{"id": 9007199254740993}], "most": 9007199254740991, "far": 1e300}');
-    await expect(requestRun(sim.store, JOB, { id: 'r1', input })).rejects.toThrow(
+    await expect(requestRun(sim, JOB, { id: 'r1', input })).rejects.toThrow(
       'has an integer beyond 2^53 at $.days.0.id, which JavaScript reads as 9007199254740992: put it in double quotes, as text',
     );
   });
 
   it('is refused with an input of more than 32 KB', async () => {
     const { sim } = billing();
-    await expect(requestRun(sim.store, JOB, { id: 'r1', input: 'x'.repeat(32 * 1024) })).rejects.toThrow(
+    await expect(requestRun(sim, JOB, { id: 'r1', input: 'x'.repeat(32 * 1024) })).rejects.toThrow(
       'has 32770 bytes of JSON, and 32768 are allowed',
     );
   });

@@ -3,7 +3,7 @@ import { inputText } from '../../src/cli/show/record-text';
 import type { JobName } from '../../src/core/brand';
 import { redactSetting } from '../../src/functions/redact';
 import { recordKey } from '../../src/core/key';
-import { inputOfRun } from '../../src/operator/views/run-input';
+import { inputOfRun } from '../../src/operator/views/runs';
 import { settableClock } from '../support/clock';
 import { memoryService } from '../../src/stores/memory/store';
 

@@ -7,9 +7,8 @@ import { recordKey } from '../../src/core/key';
 import { decodeRow } from '../../src/core/row';
 import { dealtStore } from '../../src/lease/dealt-store';
 import type { LeaseStore } from '../../src/lease/store';
-import { copyRecord } from '../../src/operator/shards/history';
-import { applyShards } from '../../src/operator/shards/apply';
-import { surveyAccounts } from '../../src/operator/shards/survey';
+import { copyRecord } from '../../src/operator/shards/move';
+import { applyShards, surveyAccounts } from '../../src/operator/shards/apply';
 import { LOCATIONS, NAMES, T0, WAIT_MS, type World, makeRow, world } from '../support/accounts';
 
 /** Where the rows that count lie, by job, with their tokens. */

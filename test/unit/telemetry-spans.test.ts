@@ -8,8 +8,16 @@ import {
 import { describe, expect, it } from 'vitest';
 import { NO_TELEMETRY, type TracedEnd } from '../../src/coordinator/telemetry';
 import { recordKey } from '../../src/core/key';
-import { formatTraceparent, idsOf, IdSource, parseTraceparent, remembering } from '../../src/telemetry/ids';
-import { type Spans, createSpans, unexportedSpans } from '../../src/telemetry/spans';
+import {
+  formatTraceparent,
+  idsOf,
+  IdSource,
+  parseTraceparent,
+  remembering,
+  type Spans,
+  createSpans,
+  unexportedSpans,
+} from '../../src/telemetry/spans';
 import { jobSpec } from '../support/job';
 import { firstInstance } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';

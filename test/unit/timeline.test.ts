@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
 import type { Timeline } from '../../src/client/types';
 import { NonRetryableError } from '../../src/handler/handler';
-import { pauseJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type ManageBench, manageBench } from '../support/manage';
+import { pauseJob } from '../support/by-operator';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { tookMs } from '../../src/core/record';
-import { cancelRun } from '../../src/operator/operations/cancel';
 import { readOverview } from '../../src/operator/views/overview';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { cancelRun } from '../support/by-operator';
 
 const T0 = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { confirm, confirmYes } from '../../src/cli/run/confirm';
+import { confirm, confirmYes } from '../../src/cli/run/person';
 import type { JobName } from '../../src/core/brand';
 import { type FencedBlob, StaleLeaderError } from '../../src/lease/fence';
 import { heldLease, unlockJob } from '../../src/operator/operations/unlock';

@@ -7,13 +7,13 @@ import type { LedgerRecord } from '../../src/core/record';
 import { attemptTimes } from '../../src/cli/show/why';
 import { describe as describeAnswer } from '../../src/operator/views/describe';
 import { type Explanation, explainTime } from '../../src/operator/views/explain';
-import type { ShownAttempt } from '../../src/operator/views/list-runs';
-import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
-import { requestRun } from '../../src/operator/operations/request';
+import type { ShownAttempt } from '../../src/operator/views/runs';
+import { requestRun } from '../../src/operator/operations/run';
 import { OperatorError } from '../../src/operator/operator-error';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { runs } from '../support/runs';
+import { pauseJob, resumeJob } from '../support/by-operator';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -91,7 +91,7 @@ async function play(told: Story): Promise<{ asked: readonly Asked[]; records: re
     await sim.clock.advance(living * 1_300);
     if (what === 'paused') await pauseJob(sim.store, { name: job.name, spec: job }, { by: 'x', note: 'n' });
     if (what === 'nobody') for (const instance of sim.instances) instance.kill();
-    if (what === 'requested') await requestRun(sim.store, job, { id: `r${String(living)}` }).catch(expectRefusal);
+    if (what === 'requested') await requestRun(sim, job, { id: `r${String(living)}` }).catch(expectRefusal);
     dies = what === 'holderDies';
     await advance(minutes);
     if (what === 'paused') await resumeJob(sim.store, { name: job.name, spec: job });

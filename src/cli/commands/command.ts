@@ -1,11 +1,43 @@
 import { Command as CommanderCommand, InvalidArgumentError, Option } from 'commander';
 import { NOTE_LENGTH } from '../../operator/change-control';
+import type { FileOptions } from '../jobs-file';
 import { UNSUCCESSFUL } from '../output';
+import type { StorageOptions } from '../storage';
+import type { TimeOptions } from '../time';
+
+/** The options that several commands have. */
+export interface Options extends FileOptions, StorageOptions, TimeOptions {
+  readonly json?: boolean | undefined;
+  readonly note?: string | undefined;
+  readonly by?: string | undefined;
+  /** A time, or how long from now. */
+  readonly until?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly yes?: boolean | undefined;
+}
 
 /** A command, with what several commands have. */
 export class Command extends CommanderCommand {
+  /** @param done takes the exit code of the command that has run */
+  constructor(
+    private readonly done: (code: number) => void,
+    name?: string,
+  ) {
+    super(name);
+  }
+
   override createCommand(name?: string): Command {
-    return new Command(name);
+    return new Command(this.done, name);
+  }
+
+  /** The action, whose module is loaded only when the command runs. */
+  runs(load: () => Promise<(...args: never[]) => number | Promise<number>>): this {
+    // The last argument is the command itself.
+    return this.action(async (...args) => this.done(await (await load())(...(args.slice(0, -1) as never[]))));
+  }
+
+  withFile(): this {
+    return this.option('--file <PATH>', 'the jobs file (default: jobs.json)');
   }
 
   /** The reason is in the run, in lists of runs, and in the record of the change. */
@@ -29,40 +61,29 @@ export class Command extends CommanderCommand {
   }
 }
 
-/** Where the exit code of the command goes. */
-export type Done = (code: number) => void;
-
-/** The action of a command. It loads its modules only when it runs. */
-export function loaded(
-  done: Done,
-  load: () => Promise<(...args: never[]) => number | Promise<number>>,
-): (...args: unknown[]) => Promise<void> {
-  // The last argument is the command itself.
-  return async (...args) => done(await (await load())(...(args.slice(0, -1) as never[])));
+export function command(program: Command, name: string, usage: string, summary: string): Command {
+  return program.command(name).usage(`${usage} [options]`.trim()).summary(summary);
 }
 
-export function command(program: Command, name: string, usage: string, summary: string, description: string): Command {
-  return program
-    .command(name)
-    .usage(`${usage} [options]`.trim())
-    .summary(summary)
-    .description(description)
-    .option('--file <PATH>', 'the jobs file (default: jobs.json)');
-}
-
-/** As {@link command}, for one that prints times. */
+/** A command that reads the jobs file and prints times. */
 export function timed(...parameters: Parameters<typeof command>): Command {
-  return command(...parameters).withTimes();
+  return command(...parameters)
+    .withFile()
+    .withTimes();
 }
 
-export function acting(program: Command, name: string, summary: string, description: string): Command {
-  return timed(program, name, 'JOB', summary, description).withStorage().argument('<JOB>', 'name of a job');
+/** As {@link timed}, for one that calls storage. */
+export function stored(...parameters: Parameters<typeof command>): Command {
+  return timed(...parameters).withStorage();
+}
+
+export function acting(program: Command, name: string, summary: string): Command {
+  return stored(program, name, 'JOB', summary).argument('<JOB>', 'name of a job');
 }
 
 /** A command that requests a run and may wait for its end. */
-export function waiting(program: Command, name: string, summary: string, description: string, usage = 'JOB'): Command {
-  return timed(program, name, usage, summary, description)
-    .withStorage()
+export function waiting(program: Command, name: string, summary: string, usage = 'JOB'): Command {
+  return stored(program, name, usage, summary)
     .withReason()
     .argument('<JOB>', 'name of a job')
     .option('--input <JSON>', "an input for this run, up to 32 KB, instead of the job's own")
@@ -71,9 +92,8 @@ export function waiting(program: Command, name: string, summary: string, descrip
     .option('--json', 'print {job, runId, requestedAt}; with --wait also outcome, reason and record');
 }
 
-export function actingOnMany(program: Command, name: string, summary: string, description: string): Command {
-  return timed(program, name, 'JOB…', summary, description)
-    .withStorage()
+export function actingOnMany(program: Command, name: string, summary: string): Command {
+  return stored(program, name, 'JOB…', summary)
     .argument('[JOB...]', 'names of jobs, or patterns such as "report-*"')
     .option('--tag <TAG>', 'instead of JOB: the jobs with this tag')
     .option('--yes', 'do not ask for confirmation');

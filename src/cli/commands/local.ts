@@ -1,15 +1,10 @@
 import { Argument } from 'commander';
 import { NO } from '../output';
-import type { NotifyTestOptions } from '../run/notify-test';
-import type { InitOptions } from '../setup/init';
-import { type Command, type Done, loaded, wholeNumber } from './command';
+import { type Command, command, wholeNumber } from './command';
 
-export function addDev(program: Command, done: Done): void {
-  program
-    .command('dev')
+export function addDev(program: Command): void {
+  command(program, 'dev', '', 'run the jobs of an app on this machine')
     .withTimes()
-    .usage('[options]')
-    .summary('run the jobs of an app on this machine')
     .description(
       'Runs an app on this machine as several deployments that compete for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change.',
     )
@@ -47,14 +42,11 @@ export function addDev(program: Command, done: Done): void {
     .option('--verbose', 'also print claims, tokens, first attempts and full stack traces')
     .option('--json', 'print JSON lines, the first one "ready"')
     .examples('cronlease dev', 'cronlease dev --instances 5 --port 0 --data .data')
-    .action(loaded(done, async () => (await import('../dev/dev.js')).dev));
+    .runs(async () => (await import('../dev/dev.js')).dev);
 }
 
-export function addDrill(program: Command, done: Done): void {
-  program
-    .command('drill')
-    .usage('[options]')
-    .summary('test a failover here, and write a report')
+export function addDrill(program: Command): void {
+  command(program, 'drill', '', 'test a failover here, and write a report')
     .description(
       `Starts deployments on this machine with their own storage, kills the one that runs a job, waits until another has done its work, restarts it, and writes a report. Runs none of your jobs without --with-jobs. Takes about a minute. Exit code ${NO} if a target was missed.`,
     )
@@ -67,14 +59,12 @@ export function addDrill(program: Command, done: Done): void {
     .option('--wait <SPAN>', 'longest wait for a run to interrupt, and for its end', '2m')
     .option('--json', 'print {ok, checks, interrupted, jobs, duplicates, losses, steps, …}')
     .examples('cronlease drill', 'cronlease drill --with-jobs --report audit/2026-11.md')
-    .action(loaded(done, async () => (await import('../drill/drill.js')).drill));
+    .runs(async () => (await import('../drill/drill.js')).drill);
 }
 
-export function addImport(program: Command, done: Done): void {
-  program
-    .command('import')
+export function addImport(program: Command): void {
+  command(program, 'import', '', 'convert files of another scheduler')
     .usage('FORMAT FILE…')
-    .summary('convert files of another scheduler')
     .description(
       'Reads crontabs, Kubernetes CronJobs, Quartz cron expressions or Azure Functions timer triggers, and prints a jobs file with the same due times. Notes on standard error list what is left out or differs.',
     )
@@ -91,30 +81,24 @@ export function addImport(program: Command, done: Done): void {
       'cronlease import k8s cronjobs.yaml --out jobs.json',
       'cronlease import timers ../old-app --out jobs.json',
     )
-    .action(loaded(done, async () => (await import('../setup/import.js')).importJobs));
+    .runs(async () => (await import('../setup/import.js')).importJobs);
 }
 
-export function addInit(program: Command, done: Done): void {
-  program
-    .command('init')
+export function addInit(program: Command): void {
+  command(program, 'init', '', 'write a small app with one job')
     .usage('[DIR]')
-    .summary('write a small app with one job')
     .description(
       'Writes a function app in TypeScript with one job, its handler and a test, and prints the commands that run it. Replaces no file.',
     )
     .argument('[DIR]', 'folder of the app, which is created if it is missing (default: this one)')
     .option('--json', 'print {folder, files, next}')
     .examples('cronlease init my-jobs')
-    .action(async (folder: string | undefined, options: InitOptions) =>
-      done((await import('../setup/init.js')).init(folder ?? '.', options)),
-    );
+    .runs(async () => (await import('../setup/init.js')).init);
 }
 
-export function addCompletion(program: Command, done: Done): void {
-  program
-    .command('completion')
+export function addCompletion(program: Command): void {
+  command(program, 'completion', '', 'print a shell completion script')
     .usage('bash|zsh|fish')
-    .summary('print a shell completion script')
     .description('Prints a shell script that completes commands, options, and the names and tags in the jobs file.')
     .addArgument(new Argument('<SHELL>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .examples(
@@ -122,19 +106,20 @@ export function addCompletion(program: Command, done: Done): void {
       'source <(cronlease completion zsh)',
       'cronlease completion fish > ~/.config/fish/completions/cronlease.fish',
     )
-    .action(loaded(done, async () => (await import('../setup/completion.js')).completion));
+    .runs(async () => (await import('../setup/completion.js')).completion);
 
   program
     .command('__complete', { hidden: true })
     .argument('[WORDS...]')
-    .action(async (words: string[]) => done((await import('../setup/completion.js')).complete(program, words)));
+    .runs(async () => {
+      const { complete } = await import('../setup/completion.js');
+      return (words: readonly string[]) => complete(program, words);
+    });
 }
 
-export function addNotices(program: Command, done: Done): void {
-  program
-    .command('notify')
+export function addNotices(program: Command): void {
+  command(program, 'notify', '', 'send a test notice')
     .usage('test [RECEIVER]')
-    .summary('send a test notice')
     .description(
       `Sends a test notice to one receiver, or to all. Reads CRONLEASE_RECEIVERS and CRONLEASE_NOTIFY_HOSTS from this shell. A Teams workflow may accept a message and not post it, so the command asks whether it arrived. Exit code ${NO} if a receiver refused it, or it did not arrive.`,
     )
@@ -142,7 +127,5 @@ export function addNotices(program: Command, done: Done): void {
     .argument('[RECEIVER]', 'name of a receiver (default: all)')
     .option('--json', 'print [{receiver, format, accepted, arrived, problem}]')
     .examples('cronlease notify test', 'cronlease notify test ops')
-    .action(async (_what: 'test', receiver: string | undefined, options: NotifyTestOptions) =>
-      done(await (await import('../run/notify-test.js')).notifyTest(receiver, options)),
-    );
+    .runs(async () => (await import('../run/notify-test.js')).notifyTest);
 }

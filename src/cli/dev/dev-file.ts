@@ -61,28 +61,13 @@ export function readDevFile(app: string): DevFile | undefined {
   };
 }
 
-/** The process that the file names, even before its cluster has a storage. Undefined if it has ended. */
-function ownerOf(app: string): number | undefined {
-  const { pid } = readFile(app);
-  // In a container, a process often has the id of the one that was killed.
-  return typeof pid === 'number' && pid !== process.pid && isAlive(pid) ? pid : undefined;
-}
-
-/** A folder that this process has for its cluster. */
-export interface DevClaim {
-  /** Writes the file that the other commands read. */
-  publish(content: DevFile): void;
-  /** Removes that file. */
-  release(): void;
-}
-
 /**
  * Takes an app's folder for this process, before its cluster starts: of two that start together, one is refused.
  *
  * @throws {@link ClusterError} if another cluster runs in this folder, or starts: two would overwrite each other's file,
  * and a command could not choose between them.
  */
-export function claimFolder(app: string): DevClaim {
+export function claimFolder(app: string) {
   const file = fileOf(app);
   refuseSecond(app);
   fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -95,13 +80,15 @@ export function claimFolder(app: string): DevClaim {
     throw error;
   }
   return {
-    publish(content) {
+    /** Writes the file that the other commands read. */
+    publish(content: DevFile): void {
       // The file appears whole or not at all, because a command may read it at any time. It contains the account's key.
       const temporary = `${file}.${process.pid}`;
       fs.writeFileSync(temporary, textOf(content), { mode: 0o600 });
       fs.renameSync(temporary, file);
     },
-    release() {
+    /** Removes that file. */
+    release(): void {
       if (readFile(app).pid === process.pid) fs.rmSync(file, { force: true });
       removeDevFolder(app);
     },
@@ -113,8 +100,9 @@ function textOf(content: object): string {
 }
 
 function refuseSecond(app: string): void {
-  const pid = ownerOf(app);
-  if (pid === undefined) return;
+  const { pid } = readFile(app);
+  // In a container, a process often has the id of the one that was killed.
+  if (typeof pid !== 'number' || pid === process.pid || !isAlive(pid)) return;
   throw new ClusterError(
     `"cronlease dev" runs in this folder already, as process ${pid}. Stop it first. ` +
       `(If that process is something else, delete ${fileOf(app)}.)`,

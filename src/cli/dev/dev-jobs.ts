@@ -8,11 +8,11 @@ import type { EpochMs } from '../../core/brand';
 import { actualTime, type JobsFile } from '../../core/job';
 import { readLocalSettings } from '../../local/host/app-folder';
 import { STORE_LIMITS } from '../../stores/limits';
-import { UsageError } from '../cli-error';
+import { UsageError } from '../output';
 import { DEFAULT_FILE } from '../jobs-file';
 import { devFolder, removeDevFolder } from './dev-file';
 
-export interface DevJobsOptions {
+interface DevJobsOptions {
   /** Absolute path of the app's folder. */
   readonly app: string;
   /** The app's jobs file. Default: `jobs.json` in its folder, if there is one. */
@@ -53,13 +53,20 @@ function filled(top: Readonly<Record<string, Settings>>): Settings {
   return Object.fromEntries(Object.entries(top).filter(([, members]) => Object.keys(members).length > 0));
 }
 
+export type DevJobs = ReturnType<typeof devJobs>;
+
+/** The result of reading the jobs files again: the differences, one job a line. */
+export type JobsChange =
+  | { readonly kind: 'invalid'; readonly message: string }
+  | { readonly kind: 'valid'; readonly changes: readonly string[] };
+
 /**
  * The jobs that `cronlease dev` runs: those of the app's file, and those of `more`. With `more`, both go into
  * `.cronlease/jobs.json`, which the instances and the other commands then read.
  *
  * @throws UsageError when a named file does not exist
  */
-export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
+export function devJobs({ app, file, more }: DevJobsOptions) {
   const own = path.resolve(app, file ?? DEFAULT_FILE);
   const extra = more === undefined ? undefined : path.resolve(more);
   for (const [option, named] of [
@@ -111,21 +118,27 @@ export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
   };
 
   return {
+    /** The jobs file for the instances; undefined: the one that the app itself names. */
     file: used,
-    get watched() {
+    /** The files to read again when they change. */
+    get watched(): readonly string[] {
       return [own, ...(extra === undefined ? [] : [extra]), ...(current?.files ?? [])];
     },
+    /** Writes the file for the instances, if it is one of ours. */
     write,
-    remove() {
+    /** Removes it. */
+    remove(): void {
       if (merged === undefined) return;
       fs.rmSync(merged, { force: true });
       removeDevFolder(app);
     },
-    jobs: (now) =>
+    /** All jobs, each with its next due time after `now`. */
+    jobs: (now: EpochMs) =>
       (current?.jobsFile.jobs ?? []).map((spec) => {
         const due = spec.enabled ? spec.timetable.next(now - spec.offsetMs) : undefined;
         return { name: spec.name, next: due === undefined ? undefined : actualTime(spec, due) };
       }),
+    /** Reads the files again. An invalid file changes nothing. */
     reload(): JobsChange {
       let loaded: Loaded;
       try {
@@ -177,26 +190,4 @@ function keysOf(job: unknown): readonly string[] {
 
 function memberOf(job: unknown, key: string): string | undefined {
   return isObject(job) ? JSON.stringify(job[key]) : undefined;
-}
-
-/** The result of reading the jobs files again. */
-export type JobsChange =
-  | { readonly kind: 'invalid'; readonly message: string }
-  /** `changes`: the differences, one job a line. */
-  | { readonly kind: 'valid'; readonly changes: readonly string[] };
-
-/** The app's jobs, for `cronlease dev`. This room does not read them itself. */
-export interface DevJobs {
-  /** The jobs file for the instances; undefined: the one that the app itself names. */
-  readonly file: string | undefined;
-  /** The files to read again when they change. */
-  readonly watched: readonly string[];
-  /** Writes the file for the instances, if it is one of ours. */
-  write(): void;
-  /** Removes the file that {@link write} wrote. */
-  remove(): void;
-  /** All jobs, each with its next due time after `now`. */
-  jobs(now: EpochMs): readonly { readonly name: string; readonly next: EpochMs | undefined }[];
-  /** Reads the files again. An invalid file changes nothing. */
-  reload(): JobsChange;
 }

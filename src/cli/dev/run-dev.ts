@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { given } from '../../core/given';
 import {
   type Cluster,
-  type ClusterOptions,
   deploymentOf,
   FIRST_PORT,
   freePorts,
@@ -13,44 +12,32 @@ import {
   SWEEP_INTERVAL,
 } from '../../local/cluster/cluster';
 import type { ClusterEvent } from '../../local/cluster/deployment';
+import type { LogLine } from '../../local/host/core-api';
 import { AppLoadError, readLocalSettings, readPackage, readPackageJson } from '../../local/host/app-folder';
 import { isServer, SERVERS } from '../../local/servers/servers';
 import { systemClock } from '../../system-clock';
-import { UsageError } from '../cli-error';
-import { FORCED, style } from '../output';
-import { claimFolder, type DevFile } from './dev-file';
+import { FORCED, style, UsageError } from '../output';
+import { claimFolder } from './dev-file';
 import type { DevJobs } from './dev-jobs';
 import { killHint, warnedOnce } from './news';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
-import { reloadOnChange, runBuild, watchApp } from './reload';
-import { codeFiles, type FileWatch } from './watch-files';
+import { codeFiles, reloadOnChange, runBuild, watchApp } from './reload';
 
+/** The options of the command, with the same defaults, and what it knows of the app's jobs and storage. */
 export interface DevOptions {
-  /** Folder of any function app whose `main` registers a coordinator. Default: the current one. */
   readonly app?: string;
-  /** The files that register its functions: a path or a glob. Default: `main` of its `package.json`. */
   readonly main?: string;
-  /** Number of deployments. Default: 3, or 1 with `sameApp`. */
   readonly instances?: number;
-  /** Number of instances of each deployment. Default: 1. */
   readonly sameApp?: number;
-  /** Port of the first one; the others count up. 0: any free ports. Default: 7071, or the next free ones. */
   readonly port?: number;
-  /** `embedded` (Azurite, the default), `postgres`, `redis`, `zookeeper`, `etcd` or `consul` (a server that is installed here), or a connection string. */
   readonly storage?: string;
-  /** Coordination container. Default: the setting `CRONLEASE_CONTAINER`, or else `cronlease`. */
   readonly container?: string;
-  /** Folder for the data of the server that is started. Default: in memory, or in a temporary folder. */
   readonly data?: string;
   /** How long to run, in milliseconds, once everything answers. Default: until a signal. */
   readonly durationMs?: number;
-  /** The command that builds the app, at the start and when a source has changed. Default: sources are not watched. */
   readonly build?: string;
-  /** Whether an instance that has ended is restarted after 5 s. Default: true. */
   readonly restart?: boolean;
-  /** Whether instances listen for a debugger. Default: false. */
   readonly inspect?: boolean;
-  /** Whether a function that the embedded host cannot run is an error. Default: it is skipped. */
   readonly strict?: boolean;
   /** Opens the storage of the deployments, once its connection string is known. */
   readonly openStorage?: (storage: string, container: string) => DevStorage;
@@ -58,9 +45,7 @@ export interface DevOptions {
   readonly jobs?: DevJobs | undefined;
   /** IANA name of the time zone for printed times. Default: UTC. */
   readonly timeZone?: string;
-  /** Whether to print claims, tokens, first attempts and whole stack traces too. Default: false. */
   readonly verbose?: boolean;
-  /** Whether to print JSON lines. Default: lines for people. */
   readonly json?: boolean;
 }
 
@@ -119,15 +104,12 @@ function ownServer(storage: string): OwnServer | undefined {
   return isServer(storage) ? storage : undefined;
 }
 
-interface Ending {
-  readonly signal: AbortSignal;
-  end(): void;
-  dispose(): void;
-}
-
 /** Ends at SIGINT, SIGTERM, a closed terminal, or a closed standard output; a second signal forces the end. */
-function watchSignals(force: () => void): Ending {
+function watchSignals(force: () => void) {
   const controller = new AbortController();
+  const { signal } = controller;
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve(), { once: true });
   let first = 0;
   const end = (): void => controller.abort();
   const onSignal = (): void => {
@@ -136,119 +118,57 @@ function watchSignals(force: () => void): Ending {
     end();
   };
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  for (const signal of signals) process.on(signal, onSignal);
+  for (const name of signals) process.on(name, onSignal);
   process.stdout.on('error', end);
   return {
-    signal: controller.signal,
+    signal,
+    ended,
     end,
-    dispose() {
-      for (const signal of signals) process.off(signal, onSignal);
+    dispose(): void {
+      for (const name of signals) process.off(name, onSignal);
       process.stdout.off('error', end);
     },
   };
 }
 
-/** Resolves when the command must end; rejects when the cluster cannot continue. */
-function untilEnd(cluster: Cluster, ending: Ending, durationMs: number | undefined): Promise<void> {
-  const cancel = durationMs === undefined ? undefined : systemClock.after(durationMs, ending.end);
-  const asked = new Promise<void>((resolve) => {
-    if (ending.signal.aborted) resolve();
-    ending.signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-  return Promise.race([asked, cluster.failed]).finally(() => cancel?.());
-}
-
-/** Holds events back until everything answers, so that the first line is `ready`. */
-function holdUntilReady(print: (event: ClusterEvent) => void): {
-  readonly emit: (event: ClusterEvent) => void;
-  readonly release: () => void;
-} {
+/**
+ * Prints the reports of the cluster: events once everything answers, so that the first line is `ready`, each warning
+ * once, and one hint.
+ */
+function reportsTo(printer: Printer, others: boolean) {
+  const hint = killHint(others, printer.hint);
+  const isNew = warnedOnce();
   let held: ClusterEvent[] | undefined = [];
+  const print = (event: ClusterEvent): void => {
+    printer.event(event);
+    hint.event(event);
+  };
   return {
-    emit: (event) => void (held === undefined ? print(event) : held.push(event)),
-    release() {
+    event: (event: ClusterEvent): void => void (held === undefined ? print(event) : held.push(event)),
+    log(line: LogLine, deployment: string): void {
+      if (isNew(line, deployment)) printer.log(line, deployment);
+    },
+    release(): void {
       const events = held ?? [];
       held = undefined;
       events.forEach(print);
     },
-  };
-}
-
-/** The container, the data folder and the sweep interval of a cluster with these options. */
-function placeOf(
-  options: DevOptions,
-  app: string,
-): { readonly container: string; readonly data: string | undefined; readonly sweepInterval: string } {
-  const settings = { ...readLocalSettings(app), ...process.env };
-  const data = options.data === undefined ? undefined : path.resolve(options.data);
-  if (data !== undefined) fs.mkdirSync(data, { recursive: true });
-  return {
-    container: options.container ?? settings['CRONLEASE_CONTAINER'] ?? 'cronlease',
-    data,
-    sweepInterval: settings['CRONLEASE_SWEEP_INTERVAL'] ?? SWEEP_INTERVAL,
-  };
-}
-
-/** Prints the reports of the cluster: events once everything answers, each warning once, and one hint. */
-function reportsTo(
-  printer: Printer,
-  others: boolean,
-): Pick<Printer, 'event' | 'log'> & { readonly release: () => void; readonly stop: () => void } {
-  const hint = killHint(others, printer.hint);
-  const isNew = warnedOnce();
-  const { emit, release } = holdUntilReady((event) => {
-    printer.event(event);
-    hint.event(event);
-  });
-  return {
-    event: emit,
-    log(line, deployment) {
-      if (isNew(line, deployment)) printer.log(line, deployment);
-    },
-    release,
     stop: hint.stop,
   };
 }
 
-/** The contents of the file for the other commands. */
-function devFile(cluster: Cluster, container: string, sweepInterval: string, jobs: DevJobs | undefined): DevFile {
-  const file = { storage: cluster.storage, container, pid: process.pid, sweepInterval };
-  return jobs?.file === undefined ? file : { ...file, jobs: jobs.file };
-}
-
 /** Waits until all deployments that have a tick have ticked: then every command finds them from the first second. */
-async function untilTicking(cluster: Cluster, ticking: DevStorage['ticking'], ending: Ending): Promise<void> {
+async function untilTicking(cluster: Cluster, ticking: DevStorage['ticking'], signal: AbortSignal): Promise<void> {
   const names = cluster
     .instances()
     .filter(({ functions }) => functions.some(({ name }) => name === TICK))
     .map(({ deployment }) => deploymentOf(deployment));
   const deadline = performance.now() + TICKS_WITHIN_MS;
-  while (names.length > 0 && performance.now() < deadline && !ending.signal.aborted) {
+  while (names.length > 0 && performance.now() < deadline && !signal.aborted) {
     const found = await ticking();
     if (names.every((name) => found.has(name))) return;
     await sleep(POLL_EVERY_MS);
   }
-}
-
-/** The options of the cluster that `dev` passes on, with their defaults. */
-function clusterOptions({
-  storage = 'embedded',
-  restart = true,
-  ...options
-}: DevOptions): Pick<ClusterOptions, 'main' | 'storage' | 'server' | 'restart' | 'inspect' | 'strict' | 'settings'> {
-  const { main, inspect = false, strict = false, jobs } = options;
-  const server = ownServer(storage);
-  return {
-    ...(server === undefined ? { storage } : { storage: undefined, server }),
-    main,
-    restart,
-    inspect,
-    strict,
-    settings: given({
-      CRONLEASE_JOBS_FILE: jobs?.file,
-      CRONLEASE_SHARDS: process.env['CRONLEASE_SHARDS'] || undefined,
-    }),
-  };
 }
 
 /** The port of the first instance. If the usual ones are taken, and no option names one, the cluster uses others. */
@@ -262,14 +182,33 @@ async function choosePort({ port }: DevOptions, instances: number, printer: Prin
   return first;
 }
 
-/** Takes what the first build has written as the app to start. It counts as no change. */
-function acceptBuild(
-  failure: string | undefined,
-  { app, main, watch }: { readonly app: string; readonly main: string | undefined; readonly watch: FileWatch },
-): void {
-  if (failure !== undefined) throw new AppLoadError(failure);
-  readPackage(app, main);
-  watch.accept(codeFiles(app, main) ?? []);
+/** The container, the data folder and the sweep interval of a cluster with these options. */
+function placeOf(options: DevOptions, app: string) {
+  const settings = { ...readLocalSettings(app), ...process.env };
+  const data = options.data === undefined ? undefined : path.resolve(options.data);
+  if (data !== undefined) fs.mkdirSync(data, { recursive: true });
+  return {
+    container: options.container ?? settings['CRONLEASE_CONTAINER'] ?? 'cronlease',
+    data,
+    sweepInterval: settings['CRONLEASE_SWEEP_INTERVAL'] ?? SWEEP_INTERVAL,
+  };
+}
+
+/** The options of the cluster that `dev` passes on, with their defaults. */
+function clusterOptions({ storage = 'embedded', main, sameApp, restart, inspect, strict, jobs }: DevOptions) {
+  const server = ownServer(storage);
+  return {
+    ...(server === undefined ? { storage } : { storage: undefined, server }),
+    main,
+    sameApp,
+    restart: restart ?? true,
+    inspect: inspect ?? false,
+    strict: strict ?? false,
+    settings: given({
+      CRONLEASE_JOBS_FILE: jobs?.file,
+      CRONLEASE_SHARDS: process.env['CRONLEASE_SHARDS'] || undefined,
+    }),
+  };
 }
 
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
@@ -290,27 +229,30 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     process.exit(FORCED);
   });
   process.on('exit', killAll);
-  const { sameApp } = options;
   const instances = deploymentsIn(options);
-  const processes = processesIn(options);
-  const reports = reportsTo(printer, processes > 1);
+  const reports = reportsTo(printer, processesIn(options) > 1);
   const watch = watchApp({ app, main, build, jobs });
   try {
     if (build !== undefined) printer.note(`Building: ${build}`);
     const built = build === undefined ? undefined : runBuild(build, app);
     printer.note('Starting the storage…');
-    const port = await choosePort(options, processes, printer);
+    const port = await choosePort(options, processesIn(options), printer);
     let opened: DevStorage | undefined;
     cluster = await startCluster({
       ...clusterOptions(options),
       app,
       instances,
-      sameApp,
       container,
       data,
       port,
       async prepare(connection) {
-        if (built !== undefined) acceptBuild(await built, { app, main, watch });
+        const failure = await built;
+        if (failure !== undefined) throw new AppLoadError(failure);
+        if (built !== undefined) {
+          // What the first build has written is the app to start, and counts as no change.
+          readPackage(app, main);
+          watch.accept(codeFiles(app, main) ?? []);
+        }
         printer.note(`Starting ${instances === 1 ? 'the app' : `${String(instances)} deployments of the app`}…`);
         jobs?.write();
         opened = options.openStorage?.(connection, container);
@@ -320,14 +262,15 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
       onLog: reports.log,
       signal: ending.signal,
     });
-    if (opened !== undefined) await untilTicking(cluster, opened.ticking, ending);
-    claim.publish(devFile(cluster, container, sweepInterval, jobs));
+    if (opened !== undefined) await untilTicking(cluster, opened.ticking, ending.signal);
+    claim.publish({ storage: cluster.storage, container, pid: process.pid, sweepInterval, jobs: jobs?.file });
     const now = Date.now();
     printer.ready(cluster, { app, container, data, now, jobs: jobs?.jobs(now) ?? [] });
     reports.release();
     const isEnding = (): boolean => ending.signal.aborted;
     reloadOnChange(watch, { app, main, build, cluster, jobs, printer, isEnding });
-    await untilEnd(cluster, ending, durationMs);
+    const cancel = durationMs === undefined ? undefined : systemClock.after(durationMs, ending.end);
+    await Promise.race([ending.ended, cluster.failed]).finally(() => cancel?.());
     watch.stop();
     printer.note('Stopping…');
     await cluster.stop();

@@ -2,22 +2,16 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Millis } from '../../core/brand';
-import { parseDuration } from '../../core/duration';
+import { formatDuration, parseDuration } from '../../core/duration';
 import { isoOf } from '../../core/iso';
-import type { JobsFile } from '../../core/job';
-import { decodePresence } from '../../core/presence';
 import { longestGap, tickSchedule } from '../../functions/settings';
 import { readLocalSettings } from '../../local/host/app-folder';
-import { listRuns } from '../../operator/views/list-runs';
-import { DEFAULT_CONTAINER } from '../../stores/open';
 import { VERSION } from '../../version';
-import { UsageError } from '../cli-error';
 import { DEFAULT_FILE, loadFile } from '../jobs-file';
-import { NO, OK, print, printJson, style, table } from '../output';
-import { openStore } from '../storage';
-import { type Records, judge, undecided } from './judge';
-import { type DrillLedger, type Drilled, playDrill } from './play';
-import { type DrillReport, reportText, stepShape } from './report';
+import { type Column, fittedTable } from '../fit';
+import { NO, OK, print, printJson, UsageError } from '../output';
+import { type Drilled, judge, type Verdict } from './judge';
+import { playDrill, type Subject } from './play';
 
 /** The job whose run the drill interrupts. It is due again before its lease expires. */
 const LONG_JOB = 'drill-long';
@@ -53,21 +47,10 @@ export interface DrillArguments {
   readonly json?: boolean | undefined;
 }
 
-interface Subject {
-  readonly folder: string;
-  readonly jobs: JobsFile;
-  /** The job whose run is interrupted; undefined: any. */
-  readonly job: string | undefined;
-  readonly said: string;
-  /** Folders that are removed after the drill, however it ends. */
-  readonly temporary: readonly string[];
-}
-
 /** The time for calls, on a busy machine, that a take-over may need beyond the lease and a tick. */
 const SPARE_MS = 2_000;
 /** The drill watches this much longer than the target, so that it can measure a late take-over. */
 const PATIENCE_MS = 60_000;
-const RECORDS_AT_MOST = 20_000;
 
 /** `cronlease drill`: kills a deployment of a local cluster while it works, and reports the consequences. */
 export async function drill(options: DrillArguments): Promise<number> {
@@ -80,27 +63,24 @@ export async function drill(options: DrillArguments): Promise<number> {
     throw new UsageError('--app and --file name your own jobs: add --with-jobs to run them');
   }
   const subject = options.withJobs === true ? ownApp(options) : probeApp();
-  const interrupt = watchSignals();
+  // Ctrl+C ends the drill, and every process that it has started.
+  const interrupt = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupt.abort());
   try {
     const targetMs =
       target ?? Math.max(0, ...subject.jobs.jobs.map(({ leaseMs }) => leaseMs)) + tickGap(subject.folder) + SPARE_MS;
-    const drilled = await playDrill<Records>({
-      app: subject.folder,
-      temporary: subject.temporary,
+    const drilled = await playDrill({
+      subject,
       instances: options.instances,
-      container: DEFAULT_CONTAINER,
-      job: subject.job,
       waitMs,
       patienceMs: targetMs + PATIENCE_MS,
-      ledger: (storage) => ledgerOf(storage, subject.jobs),
       onStep: ({ at, what }) => {
-        if (options.json !== true) print(`${new Date(at).toISOString()}  ${what}`);
+        if (options.json !== true) print(`${at}  ${what}`);
       },
       signal: interrupt.signal,
     });
     return tell(report, subject, drilled, targetMs, options.json === true);
   } finally {
-    interrupt.dispose();
     for (const folder of subject.temporary) fs.rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -137,63 +117,137 @@ function tickGap(app: string): Millis {
   return longestGap(tickSchedule({ ...readLocalSettings(app), ...process.env }).nextFire, Date.now());
 }
 
-function ledgerOf(storage: string, { jobs }: JobsFile): DrillLedger<Records> {
-  const store = openStore({ storage, container: DEFAULT_CONTAINER });
-  const read = async (): Promise<Records> => {
-    const names = jobs.map(({ name }) => name);
-    return (await listRuns(store, names, await store.list(), RECORDS_AT_MOST)).records.map((record) => ({
-      ...record,
-      outcome: record.outcome === 'running' || record.outcome === 'retrying' ? null : record.outcome,
-    }));
-  };
-  return {
-    prepare: () => store.prepare(),
-    read,
-    undecided: async (within) => undecided(jobs, within, await read()).length,
-    async ticking() {
-      const { presences } = await store.listPresences();
-      return new Map([...presences].map(([name, { metadata }]) => [name, decodePresence(metadata).instance]));
-    },
-  };
+function tell(file: string, subject: Subject, drilled: Drilled, targetMs: Millis, asJson: boolean): number {
+  const report = reportOf(file, subject, drilled, targetMs);
+  fs.writeFileSync(file, reportText(report));
+  if (asJson) printJson(report);
+  else {
+    const columns: readonly Column<DrillReport['checks'][number]>[] = [
+      ['CHECK', ({ name }) => name],
+      ['TARGET', ({ target }) => target],
+      ['MEASURED', ({ measured }) => measured],
+      ['RESULT', ({ ok }) => (ok ? { text: 'met', format: 'green' } : { text: 'missed', format: 'red' })],
+    ];
+    print(`\n${fittedTable(report.checks, columns, [], Infinity).join('\n')}`);
+    for (const line of [...report.duplicates, ...report.losses]) print(line);
+    print(`\n${report.ok ? 'Passed' : 'Failed'}: ${file}`);
+  }
+  return report.ok ? OK : NO;
 }
 
-function tell(file: string, subject: Subject, drilled: Drilled<Records>, targetMs: Millis, asJson: boolean): number {
-  const { steps, stopped, span } = drilled;
-  const verdict = judge(drilled, subject.jobs.jobs, targetMs);
-  const report: DrillReport = {
-    ...verdict,
+/** The whole report of a drill, which `--json` prints. Times are ISO 8601 in UTC. */
+export type DrillReport = ReturnType<typeof reportOf>;
+
+function reportOf(file: string, subject: Subject, drilled: Drilled, targetMs: Millis) {
+  const { deployments, steps, stopped, span } = drilled;
+  return {
+    ...judge(drilled, subject.jobs.jobs, targetMs),
+    /** The file of the report for people. */
     report: file,
+    /** The app whose jobs ran: its folder, or the probe jobs that come with cronlease. */
     app: subject.said,
     machine: `${os.hostname()} (${os.type()} ${os.release()})`,
     versions: { cronlease: VERSION, node: process.version },
     revision: subject.jobs.revision,
-    deployments: drilled.deployments,
+    deployments,
     stopped: { ...stopped, at: isoOf(stopped.at) },
     span: { from: isoOf(span.from), until: isoOf(span.until) },
-    steps: steps.map(stepShape),
+    steps,
   };
-  fs.writeFileSync(file, reportText(report));
-  if (asJson) printJson(report);
-  else {
-    const mark = (ok: boolean): string => (ok ? style('green', 'met') : style('red', 'missed'));
-    const rows = verdict.checks.map(({ name, target, measured, ok }) => [name, target, measured, mark(ok)]);
-    print(`\n${table(['CHECK', 'TARGET', 'MEASURED', 'RESULT'], rows)}`);
-    for (const line of [...verdict.duplicates, ...verdict.losses]) print(line);
-    print(`\n${verdict.ok ? 'Passed' : 'Failed'}: ${file}`);
-  }
-  return verdict.ok ? OK : NO;
 }
 
-/** Ctrl+C ends the drill, and every process that it has started. */
-function watchSignals(): { readonly signal: AbortSignal; dispose(): void } {
-  const controller = new AbortController();
-  const abort = (): void => controller.abort();
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  for (const signal of signals) process.once(signal, abort);
-  return {
-    signal: controller.signal,
-    dispose: () => {
-      for (const signal of signals) process.off(signal, abort);
-    },
-  };
+/** The report for people: Markdown. */
+export function reportText(report: DrillReport): string {
+  const { ok, versions, machine, span, duplicates, losses } = report;
+  const paragraphs = [
+    `# Failover drill: ${ok ? 'passed' : 'failed'}`,
+    `One of ${report.deployments.length} deployments that coordinate the same jobs was killed while it ran one of ` +
+      'them, and started again later. All times are UTC.',
+    list([
+      `jobs: ${report.app}, revision ${report.revision}`,
+      `software: cronlease ${versions.cronlease}, Node ${versions.node}`,
+      `where: ${machine}, with a storage emulator and all deployments on it`,
+      `watched: ${span.from} to ${span.until}`,
+    ]),
+    '## Result',
+    markdownTable(
+      ['check', 'target', 'measured', 'result'],
+      report.checks.map(({ name, target, measured, ok }) => [name, target, measured, ok ? 'met' : '**missed**']),
+    ),
+    ...(duplicates.length === 0 ? [] : ['Duplicates:', list(duplicates)]),
+    ...(losses.length === 0 ? [] : ['Losses:', list(losses)]),
+    '## Steps',
+    markdownTable(
+      ['when', 'what'],
+      report.steps.map(({ at, what }) => [at, what]),
+    ),
+    '## Interrupted runs',
+    interruptedTable(report),
+    '## Every due time',
+    'From the ledger.',
+    ...report.jobs.flatMap(({ job, dueTimes }) => [`### ${job}`, dueTimesTable(dueTimes)]),
+    '## How to read this',
+    list([
+      'take-over: from the kill until another deployment claimed the run. Its target is the lease of the job, one ' +
+        'gap between two ticks, and 2 s.',
+      'catch-up: from the kill until every due time before the end of the interrupted run had an outcome.',
+      "gap: from the kill until the run's handler worked again.",
+      'duplicate: an attempt that started twice, a run that started again after its end or ended twice, or a due ' +
+        'time with two outcomes. An interrupted run continues with its next attempt, which is not a duplicate.',
+      'loss: a due time without an outcome. A due time that did not run, because the last run was still in progress ' +
+        'or a newer due time came, has an outcome with that reason.',
+      'The drill ran on one machine: it tests the coordination, but neither a network nor Azure itself.',
+    ]),
+  ];
+  return `${paragraphs.join('\n\n')}\n`;
+}
+
+function interruptedTable({ interrupted }: DrillReport): string {
+  if (interrupted.length === 0) return 'None.';
+  return markdownTable(
+    ['run', 'taken over by', 'take-over', 'gap', 'outcome'],
+    interrupted.map(({ runId, takenOverBy, takeOverMs, gapMs, outcome }) => [
+      runId,
+      takenOverBy ?? 'nobody',
+      soon(takeOverMs),
+      soon(gapMs),
+      outcome ?? 'none',
+    ]),
+  );
+}
+
+function dueTimesTable(dueTimes: Verdict['jobs'][number]['dueTimes']): string {
+  if (dueTimes.length === 0) return 'Nothing was due.';
+  return markdownTable(
+    ['due', 'outcome', 'reason', 'late', 'attempts'],
+    dueTimes.map(({ scheduledFor, outcome, reason, latenessMs, attempts }) => [
+      scheduledFor,
+      outcome ?? '**none**',
+      reason ?? '',
+      latenessMs === null ? '' : `${latenessMs} ms`,
+      attempts
+        .map(({ deployment, outcome, startedAt }) =>
+          startedAt === null ? `${deployment}: ${outcome}` : `${deployment} from ${startedAt}: ${outcome}`,
+        )
+        .join('; '),
+    ]),
+  );
+}
+
+function soon(ms: number | null): string {
+  return ms === null ? 'never' : formatDuration(ms);
+}
+
+function list(lines: readonly string[]): string {
+  return lines.map((line) => `- ${escape(line)}`).join('\n');
+}
+
+function markdownTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map(escape).join(' | ')} |`;
+  return [line(heading), line(heading.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** Escapes characters that would end a table cell. */
+function escape(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll(/\s*\n\s*/g, ' ');
 }

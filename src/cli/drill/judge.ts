@@ -4,8 +4,8 @@ import { actualTime, type JobSpec } from '../../core/job';
 import { RAN_OUTCOMES } from '../../core/outcome';
 import type { LedgerRecord } from '../../core/record';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import type { ShownRecord } from '../../operator/views/list-runs';
-import { type Drilled, goingOn, nextClaim, type Span } from './play';
+import { ATTEMPT_ENDS } from '../dev/news';
+import type { ShownRecord } from '../../operator/views/runs';
 
 export type Records = readonly (Pick<
   LedgerRecord,
@@ -13,48 +13,35 @@ export type Records = readonly (Pick<
 > &
   Pick<ShownRecord, 'attempts'>)[];
 
-/** A run that the deployment held when it was killed. Times are ISO 8601. */
-interface InterruptedRun {
-  readonly job: string;
-  readonly runId: string;
-  readonly takenOverBy: string | null;
-  /** From the kill to the next claim of the run. */
-  readonly takeOverMs: Millis | null;
-  /** From the kill until its handler worked again. */
-  readonly gapMs: Millis | null;
-  readonly outcome: string | null;
+export interface Span {
+  readonly from: EpochMs;
+  readonly until: EpochMs;
 }
 
-interface DueTime {
-  readonly scheduledFor: string;
-  readonly outcome: string | null;
-  readonly reason: string | null;
-  readonly latenessMs: Millis | null;
-  readonly attempts: readonly {
-    readonly deployment: string;
-    readonly outcome: string;
-    readonly startedAt: string | null;
-  }[];
+/** A step of the drill, with its time by this machine's clock, in ISO 8601. */
+export interface Step {
+  readonly at: string;
+  readonly what: string;
 }
 
-interface Check {
-  readonly name: string;
-  readonly target: string;
-  readonly measured: string;
-  readonly ok: boolean;
+export interface Drilled {
+  readonly deployments: readonly string[];
+  readonly steps: readonly Step[];
+  readonly events: readonly ClusterEvent[];
+  readonly stopped: { readonly deployment: string; readonly pid: number; readonly at: EpochMs };
+  /** When every due time before the end of the interrupted runs had its outcome; undefined: never. */
+  readonly caughtUpAt: EpochMs | undefined;
+  /** When the killed deployment ticked again; undefined: it did not. */
+  readonly backAt: EpochMs | undefined;
+  /** The span whose due times are judged. */
+  readonly span: Span;
+  readonly records: Records;
 }
 
-export interface Verdict {
-  readonly ok: boolean;
-  readonly checks: readonly Check[];
-  readonly interrupted: readonly InterruptedRun[];
-  readonly jobs: readonly { readonly job: string; readonly dueTimes: readonly DueTime[] }[];
-  /** Runs that ran twice, and due times without an outcome, in words. */
-  readonly duplicates: readonly string[];
-  readonly losses: readonly string[];
-}
+export type Verdict = ReturnType<typeof judge>;
 
-export function judge(drilled: Drilled<Records>, jobs: readonly JobSpec[], targetMs: Millis): Verdict {
+/** The checks of a drill, with duplicates (runs that ran twice) and losses (due times without an outcome) in words. */
+export function judge(drilled: Drilled, jobs: readonly JobSpec[], targetMs: Millis) {
   const { events, stopped, records, span, backAt, caughtUpAt } = drilled;
   const interrupted = goingOn(events, stopped.deployment, stopped.at)
     .filter((claim) => !settledItself(records, claim))
@@ -88,7 +75,7 @@ export function judge(drilled: Drilled<Records>, jobs: readonly JobSpec[], targe
   return { ok: checks.every(({ ok }) => ok), checks, interrupted, jobs: due, duplicates, losses };
 }
 
-function takeOver(interrupted: readonly InterruptedRun[], targetMs: Millis): Check {
+function takeOver(interrupted: readonly ReturnType<typeof interruptedRun>[], targetMs: Millis) {
   const name = 'take-over';
   const target = `within ${formatDuration(targetMs)}`;
   if (interrupted.length === 0) return { name, target, measured: 'nothing was interrupted', ok: false };
@@ -98,12 +85,33 @@ function takeOver(interrupted: readonly InterruptedRun[], targetMs: Millis): Che
   return { name, target, measured, ok: longest <= targetMs };
 }
 
+/** The claims of one deployment whose attempts had not ended, by its events until then. */
+export function goingOn(events: readonly ClusterEvent[], deployment: string, until: EpochMs): readonly ClusterEvent[] {
+  const mine = events.filter((event) => event.deployment === deployment && Date.parse(event.at) <= until);
+  return mine
+    .filter(({ event }) => event === 'claimed' || event === 'takenOver')
+    .filter((claim) => !mine.some((other) => ATTEMPT_ENDS.includes(other.event) && isSameAttempt(other, claim)));
+}
+
+export function isSameAttempt(one: ClusterEvent, other: ClusterEvent): boolean {
+  return one.runId === other.runId && one.token === other.token;
+}
+
+/** The next claim of a run that was interrupted. */
+export function nextClaim(events: readonly ClusterEvent[], claim: ClusterEvent): ClusterEvent | undefined {
+  return events.find(
+    ({ event, runId, token = 0 }) =>
+      (event === 'claimed' || event === 'takenOver') && runId === claim.runId && token > (claim.token ?? 0),
+  );
+}
+
 /** The killed deployment had written the run's final record, though its last event was lost with it. */
 function settledItself(records: Records, { runId, token }: ClusterEvent): boolean {
   return records.some((record) => record.runId === runId && record.state === 'final' && record.token === token);
 }
 
-function interruptedRun({ events, stopped, records }: Drilled<Records>, claim: ClusterEvent): InterruptedRun {
+/** A run that the deployment held when it was killed. */
+function interruptedRun({ events, stopped, records }: Drilled, claim: ClusterEvent) {
   const { job = '', runId = '' } = claim;
   const next = nextClaim(events, claim);
   const resumed = events.find(
@@ -116,13 +124,15 @@ function interruptedRun({ events, stopped, records }: Drilled<Records>, claim: C
     job,
     runId,
     takenOverBy: next?.deployment ?? null,
+    /** From the kill to the next claim of the run. */
     takeOverMs: since(next),
+    /** From the kill until its handler worked again. */
     gapMs: since(resumed),
     outcome: record?.outcome ?? null,
   };
 }
 
-function dueTimesIn(spec: JobSpec, span: Span, records: Records): readonly DueTime[] {
+function dueTimesIn(spec: JobSpec, span: Span, records: Records) {
   return dueIn(spec, span).map((due) => {
     const [record] = outcomesAt(records, spec, due);
     return {

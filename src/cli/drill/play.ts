@@ -1,64 +1,48 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EpochMs, Millis } from '../../core/brand';
+import { isoOf } from '../../core/iso';
+import type { JobsFile } from '../../core/job';
 import { RAN_OUTCOMES } from '../../core/outcome';
+import { decodePresence } from '../../core/presence';
+import type { LeaseStore } from '../../lease/store';
 import { type Cluster, startCluster } from '../../local/cluster/cluster';
 import { ClusterError } from '../../local/cluster/child';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import { ATTEMPT_ENDS } from '../dev/event-line';
+import { DEFAULT_CONTAINER } from '../../stores/open';
+import { openStore } from '../storage';
+import {
+  type Drilled,
+  goingOn,
+  isSameAttempt,
+  nextClaim,
+  type Records,
+  type Span,
+  type Step,
+  undecided,
+} from './judge';
+import { listRuns } from '../../operator/views/runs';
 
-/** The coordination storage, as the drill uses it. */
-export interface DrillLedger<Records> {
-  /** Called first. */
-  prepare(): Promise<void>;
-  /** The deployments whose ticks are recorded, each with the process that ticked. */
-  ticking(): Promise<ReadonlyMap<string, string>>;
-  /** The number of due times in a span without an outcome. */
-  undecided(span: Span): Promise<number>;
-  read(): Promise<Records>;
-}
-
-export interface Span {
-  readonly from: EpochMs;
-  readonly until: EpochMs;
-}
-
-export interface DrillOptions<Records> {
-  /** Absolute path of the app's folder. */
-  readonly app: string;
-  /** For `startCluster`. */
-  readonly temporary: readonly string[];
-  readonly instances: number;
-  readonly container: string;
-  /** The job whose run the drill interrupts; undefined: any. */
+/** The app of a drill. */
+export interface Subject {
+  readonly folder: string;
+  readonly jobs: JobsFile;
+  /** The job whose run is interrupted; undefined: any. */
   readonly job: string | undefined;
+  readonly said: string;
+  /** Folders that are removed after the drill, however it ends. */
+  readonly temporary: readonly string[];
+}
+
+interface DrillOptions {
+  readonly subject: Subject;
+  readonly instances: number;
   /** The longest wait for a run that can be interrupted, and for the end of the interrupted runs. */
   readonly waitMs: Millis;
   /** The longest wait for a take-over: more than its target. */
   readonly patienceMs: Millis;
-  readonly ledger: (storage: string) => DrillLedger<Records>;
   readonly onStep: (step: Step) => void;
   /** Gives up the drill. */
   readonly signal: AbortSignal;
-}
-
-/** A step of the drill, with its time by this machine's clock. */
-export interface Step {
-  readonly at: EpochMs;
-  readonly what: string;
-}
-
-export interface Drilled<Records> {
-  readonly deployments: readonly string[];
-  readonly steps: readonly Step[];
-  readonly events: readonly ClusterEvent[];
-  readonly stopped: { readonly deployment: string; readonly pid: number; readonly at: EpochMs };
-  /** When every due time before the end of the interrupted runs had its outcome; undefined: never. */
-  readonly caughtUpAt: EpochMs | undefined;
-  /** When the killed deployment ticked again; undefined: it did not. */
-  readonly backAt: EpochMs | undefined;
-  /** The span whose due times are judged. */
-  readonly span: Span;
-  readonly records: Records;
 }
 
 /** A shorter run would be over before the kill. */
@@ -69,27 +53,8 @@ const TICKS_WITHIN_MS = 120_000;
 /** The drill keeps watching for this long after the deployment's return. */
 const AFTERWARDS_MS = 5_000;
 const KILLED_WITHIN_MS = 30_000;
+const RECORDS_AT_MOST = 20_000;
 const RUN_ENDS: readonly string[] = RAN_OUTCOMES;
-
-/** The claims of one deployment whose attempts had not ended, by its events until then. */
-export function goingOn(events: readonly ClusterEvent[], deployment: string, until: EpochMs): readonly ClusterEvent[] {
-  const mine = events.filter((event) => event.deployment === deployment && Date.parse(event.at) <= until);
-  return mine
-    .filter(({ event }) => event === 'claimed' || event === 'takenOver')
-    .filter((claim) => !mine.some((other) => ATTEMPT_ENDS.includes(other.event) && isSameAttempt(other, claim)));
-}
-
-function isSameAttempt(one: ClusterEvent, other: ClusterEvent): boolean {
-  return one.runId === other.runId && one.token === other.token;
-}
-
-/** The next claim of a run that was interrupted. */
-export function nextClaim(events: readonly ClusterEvent[], claim: ClusterEvent): ClusterEvent | undefined {
-  return events.find(
-    ({ event, runId, token = 0 }) =>
-      (event === 'claimed' || event === 'takenOver') && runId === claim.runId && token > (claim.token ?? 0),
-  );
-}
 
 /**
  * Starts a cluster of an app on its own storage, kills the deployment that runs a job, watches until its work is done
@@ -97,21 +62,22 @@ export function nextClaim(events: readonly ClusterEvent[], claim: ClusterEvent):
  *
  * @throws {@link ClusterError} when the drill could not be held
  */
-export async function playDrill<Records>(options: DrillOptions<Records>): Promise<Drilled<Records>> {
+export async function playDrill(options: DrillOptions): Promise<Drilled> {
   const events: ClusterEvent[] = [];
+  const { folder, temporary } = options.subject;
   const cluster = await startCluster({
-    app: options.app,
-    temporary: options.temporary,
+    app: folder,
+    temporary,
     instances: options.instances,
     port: 0,
     storage: undefined,
-    container: options.container,
+    container: DEFAULT_CONTAINER,
     data: undefined,
     restart: false,
     inspect: false,
     strict: false,
     settings: {},
-    prepare: (storage) => options.ledger(storage).prepare(),
+    prepare: (storage) => storeOf(storage).prepare(),
     onEvent: (event) => void events.push(event),
     onLog: () => undefined,
     signal: options.signal,
@@ -127,33 +93,30 @@ export async function playDrill<Records>(options: DrillOptions<Records>): Promis
 }
 
 /** The objects that every part of a drill needs. */
-interface Scene<Records> {
-  readonly options: DrillOptions<Records>;
+interface Scene {
+  readonly options: DrillOptions;
   readonly cluster: Cluster;
+  readonly store: LeaseStore;
   readonly events: readonly ClusterEvent[];
-  readonly ledger: DrillLedger<Records>;
   /** Notes a step, and returns its time. */
   readonly say: (what: string) => EpochMs;
   /** Polls until `seen` returns a value, or the time is over. */
   readonly waitFor: <T>(limit: Millis, seen: () => T | undefined | Promise<T | undefined>) => Promise<T | undefined>;
 }
 
-async function play<Records>(
-  options: DrillOptions<Records>,
-  cluster: Cluster,
-  events: readonly ClusterEvent[],
-): Promise<Drilled<Records>> {
+async function play(options: DrillOptions, cluster: Cluster, events: readonly ClusterEvent[]): Promise<Drilled> {
   const steps: Step[] = [];
-  const scene: Scene<Records> = {
+  const scene: Scene = {
     options,
     cluster,
     events,
-    ledger: options.ledger(cluster.storage),
+    store: storeOf(cluster.storage),
     say(what) {
-      const step = { at: Date.now(), what };
+      const at = Date.now();
+      const step = { at: isoOf(at), what };
       steps.push(step);
       options.onStep(step);
-      return step.at;
+      return at;
     },
     async waitFor(limit, seen) {
       const deadline = performance.now() + limit;
@@ -165,7 +128,7 @@ async function play<Records>(
       }
     },
   };
-  const { ledger, say, waitFor } = scene;
+  const { say, waitFor } = scene;
   const { deployments, ticking, from } = await untilAllTick(scene);
   const stopped = await interrupt(scene, from);
   const caughtUpAt = await watchTakeOver(scene, stopped, from);
@@ -173,10 +136,10 @@ async function play<Records>(
   const span: Span = { from, until: Date.now() + AFTERWARDS_MS };
   await waitFor(AFTERWARDS_MS, () => undefined);
   say((await decided(scene, span)) === undefined ? 'some due times have no outcome' : 'every due time has its outcome');
-  return { deployments, steps, events, stopped, caughtUpAt, backAt, span, records: await ledger.read() };
+  return { deployments, steps, events, stopped, caughtUpAt, backAt, span, records: await recordsOf(scene) };
 }
 
-async function untilAllTick<Records>({ cluster, ledger, say, waitFor }: Scene<Records>): Promise<{
+async function untilAllTick({ cluster, store, say, waitFor }: Scene): Promise<{
   readonly deployments: readonly string[];
   readonly ticking: ReadonlyMap<string, string>;
   readonly from: EpochMs;
@@ -184,18 +147,18 @@ async function untilAllTick<Records>({ cluster, ledger, say, waitFor }: Scene<Re
   const deployments = cluster.instances().map(({ deployment }) => deployment);
   say(`${deployments.join(', ')} started, each in its own process`);
   const ticking = await waitFor(TICKS_WITHIN_MS, async () => {
-    const found = await ledger.ticking();
+    const found = await tickingIn(store);
     return deployments.every((name) => found.has(name)) ? found : undefined;
   });
   if (ticking === undefined) throw new ClusterError('The deployments started, but not all of them tick.');
   return { deployments, ticking, from: say('all deployments tick, and their task hubs work') };
 }
 
-async function interrupt<Records>(
-  { options: { job, waitMs }, events, say, waitFor }: Scene<Records>,
+async function interrupt(
+  { options: { subject, waitMs }, events, say, waitFor }: Scene,
   from: EpochMs,
-): Promise<Drilled<Records>['stopped']> {
-  const run = await waitFor(waitMs, () => runToInterrupt(events, job, from));
+): Promise<Drilled['stopped']> {
+  const run = await waitFor(waitMs, () => runToInterrupt(events, subject.job, from));
   if (run === undefined) {
     throw new ClusterError(
       `No run lasted long enough to be interrupted within ${waitMs / 1000} s: it must last ${GOES_ON_MS} ms at least.`,
@@ -210,11 +173,7 @@ async function interrupt<Records>(
 }
 
 /** Waits until the interrupted runs have ended and the due times meanwhile are decided. Returns when they were. */
-async function watchTakeOver<Records>(
-  scene: Scene<Records>,
-  stopped: Drilled<Records>['stopped'],
-  from: EpochMs,
-): Promise<EpochMs | undefined> {
+async function watchTakeOver(scene: Scene, stopped: Drilled['stopped'], from: EpochMs): Promise<EpochMs | undefined> {
   const { events, say, waitFor } = scene;
   const { waitMs, patienceMs } = scene.options;
   const claims = goingOn(events, stopped.deployment, stopped.at);
@@ -236,11 +195,12 @@ async function watchTakeOver<Records>(
 }
 
 /** Waits until every due time of a span has its outcome, and returns when that was; undefined: not in time. */
-function decided<Records>(
-  { options: { patienceMs }, ledger, waitFor }: Scene<Records>,
-  span: Span,
-): Promise<EpochMs | undefined> {
-  return waitFor(patienceMs, async () => ((await ledger.undecided(span)) === 0 ? Date.now() : undefined));
+function decided(scene: Scene, span: Span): Promise<EpochMs | undefined> {
+  const { subject, patienceMs } = scene.options;
+  return scene.waitFor(patienceMs, async () => {
+    const left = undecided(subject.jobs.jobs, span, await recordsOf(scene));
+    return left.length === 0 ? Date.now() : undefined;
+  });
 }
 
 /** A run that has lasted for a moment. */
@@ -261,8 +221,8 @@ function runToInterrupt(
 }
 
 /** Restarts the deployment. Returns when it ticked again; undefined: it does not. */
-async function startAgain<Records>(
-  { cluster, ledger, say, waitFor }: Scene<Records>,
+async function startAgain(
+  { cluster, store, say, waitFor }: Scene,
   deployment: string,
   before: string | undefined,
 ): Promise<EpochMs | undefined> {
@@ -275,9 +235,27 @@ async function startAgain<Records>(
   }
   say(`${deployment} was restarted`);
   const ticks = await waitFor(TICKS_WITHIN_MS, async () => {
-    const instance = (await ledger.ticking()).get(deployment);
+    const instance = (await tickingIn(store)).get(deployment);
     return instance === before ? undefined : instance;
   });
   const at = say(ticks === undefined ? `${deployment} does not tick` : `${deployment} ticks again`);
   return ticks === undefined ? undefined : at;
+}
+
+function storeOf(storage: string): LeaseStore {
+  return openStore({ storage, container: DEFAULT_CONTAINER });
+}
+
+/** The deployments whose ticks are recorded, each with the process that ticked. */
+async function tickingIn(store: LeaseStore): Promise<ReadonlyMap<string, string>> {
+  const { presences } = await store.listPresences();
+  return new Map([...presences].map(([name, { metadata }]) => [name, decodePresence(metadata).instance]));
+}
+
+async function recordsOf({ store, options: { subject } }: Scene): Promise<Records> {
+  const names = subject.jobs.jobs.map(({ name }) => name);
+  return (await listRuns(store, names, await store.list(), RECORDS_AT_MOST)).records.map((record) => ({
+    ...record,
+    outcome: record.outcome === 'running' || record.outcome === 'retrying' ? null : record.outcome,
+  }));
 }

@@ -2,28 +2,27 @@ import type { BackfillOrder } from '../../core/backfill';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
+import type { BackfillStatus } from '../../manage/schema/jobs';
+import type { BackfillPlan, WantedBackfill } from '../../operator/operations/backfill';
 import * as operations from '../../operator/operations/backfill';
-import { type BackfillPlan, planBackfill, type WantedBackfill } from '../../operator/operations/backfill-plan';
-import { UsageError } from '../cli-error';
+import type { Options } from '../commands/command';
 import { jobIn, loadFile } from '../jobs-file';
-import { OK, print, printJson } from '../output';
+import { answer, OK, print, printJson, UsageError } from '../output';
 import { paintOutcome } from '../show/record-text';
 import { openStore, withinSweep } from '../storage';
 import { parseTime, type ShowTime, timeIn, timesOf } from '../time';
-import { confirmYes } from './confirm';
-import { type ReasonedOptions, targetOf } from './operate';
-import { actingOn } from './person';
+import { targetOf } from './operate';
+import { actingOn, confirmYes } from './person';
 
-export interface BackfillOptions extends ReasonedOptions {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly order?: BackfillOrder | undefined;
-  readonly limit?: number | undefined;
-  readonly includeSucceeded?: boolean | undefined;
-  readonly dryRun?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-  readonly status?: boolean | undefined;
-  readonly stop?: boolean | undefined;
+interface BackfillOptions extends Options {
+  readonly from?: string;
+  readonly to?: string;
+  readonly order: BackfillOrder;
+  readonly limit?: number;
+  readonly includeSucceeded?: boolean;
+  readonly dryRun?: boolean;
+  readonly status?: boolean;
+  readonly stop?: boolean;
 }
 
 /** How many due times of the dry run are printed. */
@@ -35,17 +34,20 @@ export async function backfill(job: string, options: BackfillOptions): Promise<n
   const store = openStore(options);
   if (options.status === true) return status(store, spec, options);
   const wanted = wantedOf(spec, options);
-  const plan = await planBackfill(store, spec, wanted);
+  const plan = await operations.planBackfill(store, spec, wanted);
   if (options.json !== true) print(planText(spec, wanted, plan, timesOf(options)));
+  const { running, skipped } = plan;
+  const dueTimes = plan.dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) }));
+  const shown = { running, skipped, dueTimes };
   if (options.dryRun === true) {
-    if (options.json) printJson({ job, started: null, ...shownPlan(plan) });
+    if (options.json) printJson({ job, started: null, ...shown });
     return OK;
   }
-  if (plan.running > 0) await confirmYes('Start it? (yes/no) ', options.yes === true);
-  const started = await operations.backfill(await actingOn(store, options.note), spec, wanted);
-  if (options.json) printJson({ job, started: started.id, ...shownPlan(plan) });
-  else print(startedText(started, spec, options));
-  return OK;
+  if (running > 0) await confirmYes('Start it? (yes/no) ', options.yes === true);
+  const { id, paused } = await operations.backfill(await actingOn(store, options.note), spec, wanted);
+  const when = paused ? 'It waits, because the job is paused or disabled.' : `It begins ${withinSweep(options)}.`;
+  const text = `Started back-fill ${id}. ${when} To follow it:\n  cronlease backfill ${job} --status`;
+  return answer(options, { job, started: id, ...shown }, () => text);
 }
 
 function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: BackfillOptions): WantedBackfill {
@@ -55,7 +57,7 @@ function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: B
   const wanted: WantedBackfill = {
     from: timeIn(parseTime(from, '--from'), spec.timeZone),
     to: to === undefined ? undefined : timeIn(parseTime(to, '--to'), spec.timeZone),
-    order: order ?? 'oldest',
+    order,
     limit,
     includeSucceeded: includeSucceeded === true,
   };
@@ -82,25 +84,15 @@ function counted({ running, skipped }: Pick<BackfillPlan, 'running' | 'skipped'>
   return skipped === 0 ? runs : `${runs}, and ${succeeded} ${skipped === 1 ? 'has' : 'have'} succeeded`;
 }
 
-function startedText(
-  started: Pick<operations.StartedBackfill, 'id' | 'paused'>,
-  { name }: JobSpec,
-  options: BackfillOptions,
-): string {
-  const when = started.paused
-    ? 'It waits, because the job is paused or disabled.'
-    : `It begins ${withinSweep(options)}.`;
-  return `Started back-fill ${started.id}. ${when} To follow it:\n  cronlease backfill ${name} --status`;
-}
-
 async function status(store: LeaseStore, spec: JobSpec, options: BackfillOptions): Promise<number> {
   const found = await operations.readBackfillStatus(store, spec);
-  if (options.json) printJson({ job: spec.name, backfill: found === undefined ? null : operations.shownStatus(found) });
-  else print(found === undefined ? `Job ${spec.name} has no back-fill.` : statusText(spec, found, timesOf(options)));
-  return OK;
+  const document = { job: spec.name, backfill: found ?? null };
+  return answer(options, document, () =>
+    found === undefined ? `Job ${spec.name} has no back-fill.` : statusText(spec, found, timesOf(options)),
+  );
 }
 
-const STATES: Readonly<Record<operations.BackfillStatus['state'], string>> = {
+const STATES: Readonly<Record<BackfillStatus['state'], string>> = {
   active: 'in progress',
   paused: 'waits, because the job is paused or disabled',
   stopping: 'stops after its run in progress',
@@ -109,28 +101,23 @@ const STATES: Readonly<Record<operations.BackfillStatus['state'], string>> = {
   done: 'done',
 };
 
-function statusText({ name }: JobSpec, found: operations.BackfillStatus, show: ShowTime): string {
+function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): string {
   const { id, state, from, through, order, origin, at, dueTimes, left, skipped, outcomes, runId } = found;
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${count.toLocaleString('en-US')} ${outcome}`);
   return [
     `Back-fill ${id} of ${name}: ${STATES[state]}`,
-    `  due times  ${show(from)} to ${show(through)}, the ${order} first`,
-    `  requested  ${show(at)} by ${origin.actor}`,
+    `  due times  ${show(Date.parse(from))} to ${show(Date.parse(through))}, the ${order} first`,
+    `  requested  ${show(Date.parse(at))} by ${origin.actor}`,
     ...(origin.note === undefined ? [] : [`  note       ${origin.note}`]),
     `  done       ${String(dueTimes - left)} of ${String(dueTimes)}${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`,
     `  outcomes   ${ends.length === 0 ? 'none yet' : ends.join(', ')}`,
-    ...(runId === undefined ? [] : [`  running    ${runId}`]),
+    ...(runId === null ? [] : [`  running    ${runId}`]),
   ].join('\n');
 }
 
 async function stop(job: string, options: BackfillOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
   const { id, stopped } = await operations.endBackfill(await actingOn(store, options.note), subject);
-  if (options.json) printJson({ job, id, stopped });
-  else print(`Stopped back-fill ${id} of ${job}. A run in progress continues. To end it: cronlease cancel ${job}`);
-  return OK;
-}
-
-function shownPlan({ dueTimes, running, skipped }: BackfillPlan): object {
-  return { running, skipped, dueTimes: dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })) };
+  const text = `Stopped back-fill ${id} of ${job}. A run in progress continues. To end it: cronlease cancel ${job}`;
+  return answer(options, { job, id, stopped }, () => text);
 }

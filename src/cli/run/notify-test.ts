@@ -7,15 +7,9 @@ import { post } from '../../notices/request';
 import type { Origin, Receiver } from '../../notices/formats';
 import { tryOnce } from '../../notices/try';
 import { systemClock } from '../../system-clock';
-import { CliError } from '../cli-error';
 import { readDevFile } from '../dev/dev-file';
-import { NO, OK, print, printJson, say } from '../output';
-import { askYes } from './confirm';
-import { userName } from './person';
-
-export interface NotifyTestOptions {
-  readonly json?: boolean | undefined;
-}
+import { CliError, NO, OK, print, printJson, say } from '../output';
+import { askYes, userName } from './person';
 
 interface Tested {
   readonly receiver: string;
@@ -28,11 +22,14 @@ interface Tested {
 }
 
 /** `cronlease notify test`: sends one notice to a receiver of this shell's settings, or to each of them. */
-export async function notifyTest(name: string | undefined, { json = false }: NotifyTestOptions): Promise<number> {
+export async function notifyTest(
+  _what: 'test',
+  name: string | undefined,
+  { json = false }: { readonly json?: boolean },
+): Promise<number> {
   const { receivers, guard, publicAddress } = noticeSettings(process.env, readDevFile('.') !== undefined);
   for (const sentence of unresolvedSettings(process.env).values()) say(sentence);
-  const chosen =
-    name === undefined ? [...receivers.values()] : [...receivers.values()].filter((one) => one.name === name);
+  const chosen = [...receivers.values()].filter((one) => name === undefined || one.name === name);
   if (chosen.length === 0) {
     const known = [...receivers.keys()].join(', ') || 'none';
     const what = name === undefined ? 'no receiver is set' : `there is no receiver "${name}"`;
@@ -63,14 +60,8 @@ export async function notifyTest(name: string | undefined, { json = false }: Not
 /** A workflow of Teams accepts a message before it has posted it, and may then fail without a word. */
 async function resultOf({ name, format }: Receiver, end: TryEnd): Promise<Tested> {
   const tested = { receiver: name, format, accepted: end.kind === 'sent', arrived: null, problem: null };
-  switch (end.kind) {
-    case 'gone':
-      return { ...tested, problem: 'it answered 410: it no longer wants notices' };
-    case 'failed':
-      return { ...tested, problem: end.why };
-    case 'sent':
-      break;
-  }
+  if (end.kind === 'gone') return { ...tested, problem: 'it answered 410: it no longer wants notices' };
+  if (end.kind === 'failed') return { ...tested, problem: end.why };
   if (format !== 'teams') return tested;
   const arrived = await askYes(`Receiver "${name}" has accepted the notice. Has it arrived in the channel? [y/N] `);
   if (arrived === undefined) say(`Receiver "${name}" has accepted the notice: look whether it has arrived.`);

@@ -2,24 +2,25 @@ import { isoOf } from '../../core/iso';
 import type { Stretch } from '../../core/outcome';
 import type { LeaseStore } from '../../lease/store';
 import { operate } from '../../operator/audit';
-import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
-import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
-import { deploymentsOf } from '../../operator/views/deployments';
-import { UsageError } from '../cli-error';
-import { type FileOptions, loadFile } from '../jobs-file';
-import { NO, OK, print, printJson, style, warn } from '../output';
-import { deskOf, openElections, openStore, type StorageOptions } from '../storage';
-import { type ShowTime, timeHere, type TimeOptions, timesOf } from '../time';
+import type { Options } from '../commands/command';
+import { loadFile } from '../jobs-file';
+import { answer, NO, OK, style, UsageError, warn } from '../output';
+import { deskOf, openElections, openStore } from '../storage';
+import { type ShowTime, timeHere, timesOf } from '../time';
 import { actingOn } from './person';
+import {
+  type ElectionRecovery,
+  recoverElections,
+  type JobRecovery,
+  recoverJobs,
+} from '../../operator/operations/recover';
+import { deploymentsOf } from '../../operator/views/overview';
 
-export interface RecoverOptions extends FileOptions, StorageOptions, TimeOptions {
-  readonly until?: string | undefined;
+interface RecoverOptions extends Options {
   readonly raiseBy: number;
-  readonly rerun?: boolean | undefined;
-  readonly fail?: boolean | undefined;
-  readonly apply?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-  readonly json?: boolean | undefined;
+  readonly rerun?: boolean;
+  readonly fail?: boolean;
+  readonly apply?: boolean;
 }
 
 type Recovered = Extract<JobRecovery, { kind: 'recovered' }>;
@@ -38,22 +39,44 @@ export async function recover(options: RecoverOptions): Promise<number> {
   const all = async () => {
     const { until, jobs } = await recoverJobs(desk, { file, until: asked, raiseBy, runs, apply });
     const elections = await recoverElections(openElections(options), { raiseBy, apply });
-    const refused = [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
-    return { until, jobs, elections, refused };
+    return { until, jobs, elections };
   };
   const recorded = async () =>
     operate(await actingOn(desk.store), 'recover', 'jobs', async () => {
       const answer = await all();
-      const counts = { jobs: answer.jobs.length, elections: answer.elections.length, refused: answer.refused };
+      const { jobs, elections } = answer;
+      const counts = { jobs: jobs.length, elections: elections.length, refused: refusedOf([...jobs, ...elections]) };
       return { answer, after: { until: isoOf(answer.until), raiseBy, runs, ...counts } };
     });
-  const { until, jobs, elections, refused } = await (apply ? recorded() : all());
-  if (options.json) {
-    printJson({ applied: apply, until: isoOf(until), jobs: jobs.map(shape), elections: elections.map(electionShape) });
-  } else {
-    print(text({ jobs, elections, until, applied: apply, refused }, show));
-  }
+  const { until, jobs, elections } = await (apply ? recorded() : all());
+  const refused = refusedOf([...jobs, ...elections]);
+  const document = {
+    applied: apply,
+    until: isoOf(until),
+    jobs: jobs.map(shape),
+    elections: elections.map(electionShape),
+  };
+  const done =
+    refused === 0
+      ? 'Done: start the deployments again.'
+      : `Not done for ${refused} of ${jobs.length + elections.length}: correct the cause, and repeat this command before any deployment starts.`;
+  answer(options, document, () =>
+    [
+      `Due times until ${show(until)} without a record may have run, and do not run again.`,
+      '',
+      ...jobs.flatMap((job) => lines(job, show)),
+      ...elections.map(electionLine),
+      '',
+      apply ? done : DRY_RUN,
+    ].join('\n'),
+  );
   return refused === 0 ? OK : NO;
+}
+
+const DRY_RUN = 'Dry run: nothing was written. Stop every deployment, then repeat this command with --apply.';
+
+function refusedOf(all: readonly (JobRecovery | ElectionRecovery)[]): number {
+  return all.filter(({ kind }) => kind === 'refused').length;
 }
 
 /** Warns of deployments that ticked recently. After a failover, this may be out of date like everything else. */
@@ -65,30 +88,6 @@ async function warnOfLive(store: LeaseStore, show: ShowTime): Promise<void> {
   warn(
     `these deployments ticked recently: ${when}. None may run until the jobs are recovered: make sure they are stopped`,
   );
-}
-
-interface Report {
-  readonly jobs: readonly JobRecovery[];
-  readonly elections: readonly ElectionRecovery[];
-  readonly until: number;
-  readonly applied: boolean;
-  readonly refused: number;
-}
-
-function text({ jobs, elections, until, applied, refused }: Report, show: ShowTime): string {
-  const end = applied
-    ? refused === 0
-      ? 'Done: start the deployments again.'
-      : `Not done for ${refused} of ${jobs.length + elections.length}: correct the cause, and repeat this command before any deployment starts.`
-    : 'Dry run: nothing was written. Stop every deployment, then repeat this command with --apply.';
-  return [
-    `Due times until ${show(until)} without a record may have run, and do not run again.`,
-    '',
-    ...jobs.flatMap((job) => lines(job, show)),
-    ...elections.map(electionLine),
-    '',
-    end,
-  ].join('\n');
 }
 
 function lines(job: JobRecovery, show: ShowTime): readonly string[] {
@@ -157,19 +156,17 @@ function shape(job: JobRecovery): object {
     isNew,
     token,
     cursor: { from: isoOf(cursor.from), to: isoOf(cursor.to) },
-    run:
-      run === undefined
-        ? null
-        : {
-            runId: run.runId,
-            becomes: run.kind,
-            ...(run.kind === 'ends' ? { outcome: run.outcome, reason: run.reason } : {}),
-          },
+    run: run === undefined ? null : runShape(run),
     dueTimes: stretches.filter(({ request }) => request === undefined).map(stretchShape),
     manualRuns: stretches.filter(({ request }) => request !== undefined).map(stretchShape),
     abandoned,
     notices: notices.map((notice) => ({ ...notice, dropped: notice.to.length === 0 })),
   };
+}
+
+function runShape(run: NonNullable<Recovered['run']>): object {
+  const { runId, kind: becomes } = run;
+  return run.kind === 'ends' ? { runId, becomes, outcome: run.outcome, reason: run.reason } : { runId, becomes };
 }
 
 function stretchShape({ outcome, reason, from, through, count, request }: Stretch): object {

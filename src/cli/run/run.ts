@@ -1,36 +1,33 @@
-import type { LoadedJobs } from '../../config/load';
 import type { JobSpec } from '../../core/job';
 import { parseRecordKey, parseRunId } from '../../core/key';
-import type { LeaseStore } from '../../lease/store';
 import type { Requested } from '../../manage/schema/actions';
 import type { Acting } from '../../operator/audit';
 import * as operations from '../../operator/operations/run';
 import { explainManualRun, type Explanation } from '../../operator/views/explain';
-import { UsageError } from '../cli-error';
+import type { Options } from '../commands/command';
 import { jobIn, loadFile } from '../jobs-file';
-import { OK, print, printJson, UNSUCCESSFUL, warn } from '../output';
+import { answer, OK, print, printJson, UNSUCCESSFUL, UsageError, warn } from '../output';
 import { followLog, untilOver } from '../show/logs';
 import { lastError, paintOutcome, took } from '../show/record-text';
 import { openStore, withinSweep } from '../storage';
 import { parseTime, timeIn, timesOf } from '../time';
-import type { ReasonedOptions } from './operate';
 import { actingOn } from './person';
 
-export interface RunOptions extends ReasonedOptions {
-  readonly input?: string | undefined;
-  readonly wait?: boolean | undefined;
-  readonly follow?: boolean | undefined;
+interface RunOptions extends Options {
+  readonly input?: string;
+  readonly wait?: boolean;
+  readonly follow?: boolean;
 }
 
 export async function run(job: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
-  return request(job, options, (acting, { spec }) => operations.run(acting, spec, { input }));
+  return request(job, options, (acting, spec) => operations.run(acting, spec, { input }));
 }
 
 export async function rerun(job: string, text: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
   const moment = parseTime(text, 'TIME');
-  return request(job, options, (acting, { spec, revision }) =>
+  return request(job, options, (acting, spec, revision) =>
     operations.rerun(acting, spec, { time: timeIn(moment, spec.timeZone), revision, input }),
   );
 }
@@ -45,38 +42,40 @@ function readInput(text: string | undefined): unknown {
   }
 }
 
-/** A job with the revision of its file. */
-interface Wanted {
-  readonly spec: JobSpec;
-  readonly revision: number;
-}
-
 async function request(
   job: string,
   options: RunOptions,
-  ask: (acting: Acting, wanted: Wanted) => Promise<Requested>,
+  ask: (acting: Acting, spec: JobSpec, revision: number) => Promise<Requested>,
 ): Promise<number> {
-  const file: LoadedJobs = loadFile(options);
-  const wanted: Wanted = { spec: jobIn(file, job, options), revision: file.jobsFile.revision };
+  const file = loadFile(options);
+  const { revision } = file.jobsFile;
+  const spec = jobIn(file, job, options);
   const store = openStore(options);
-  const requested = await ask(await actingOn(store, options.note), wanted);
+  const requested = await ask(await actingOn(store, options.note), spec, revision);
   const { runId, requestedAt, seen } = requested;
   if (!seen) warn(`no deployment has seen job "${job}" yet: the manual run waits for the first one that has it`);
   const waits = options.wait === true || options.follow === true;
-  if (options.json !== true) print(requestedText(requested, wanted.spec, waits, options));
+  if (options.json !== true) print(requestedText(requested, spec, waits, options));
   const key = parseRunId(runId)?.key;
   if (!waits || key === undefined) {
     if (options.json) printJson({ job, runId, requestedAt });
     return OK;
   }
   if (options.follow === true) {
-    await followLog(store, wanted.spec, { key, runId, isOver: false }, { local: options.local, utc: options.utc });
+    await followLog(store, spec, { key, runId, isOver: false }, { local: options.local, utc: options.utc });
   }
-  const { outcome, reason, record } = await endOf(store, wanted, key);
-  if (options.json) printJson({ job, runId, requestedAt, outcome, reason, record });
-  else print(endText(runId, { outcome, reason, record }));
+  const { scheduledFor: time = 0, request: id = '' } = parseRecordKey(key) ?? {};
+  const { outcome, reason, record } = await untilOver(async () => {
+    const found = await explainManualRun(store, spec, revision, { time, id });
+    return OPEN.has(found.outcome) ? undefined : found;
+  });
+  answer(options, { job, runId, requestedAt, outcome, reason, record }, () =>
+    endText(runId, { outcome, reason, record }),
+  );
   return outcome === 'succeeded' ? OK : UNSUCCESSFUL;
 }
+
+const OPEN: ReadonlySet<string> = new Set(['pending', 'running', 'retrying']);
 
 function requestedText(
   { runId, requestedAt, ahead, paused }: Requested,
@@ -93,30 +92,13 @@ function requestedText(
   return `Requested run ${runId}.\n${when}${all}.${hint}`;
 }
 
-const OPEN: ReadonlySet<string> = new Set(['pending', 'running', 'retrying']);
-
-/** Waits until the requested run is over. */
-async function endOf(
-  store: LeaseStore,
-  { spec, revision }: Wanted,
-  key: string,
-): Promise<Pick<Explanation, 'outcome' | 'reason' | 'record'>> {
-  const { scheduledFor: time = 0, request: id = '' } = parseRecordKey(key) ?? {};
-  return untilOver(async () => {
-    const found = await explainManualRun(store, spec, revision, { time, id });
-    return OPEN.has(found.outcome) ? undefined : found;
-  });
-}
-
 function endText(
   runId: string,
   { outcome, reason, record }: Pick<Explanation, 'outcome' | 'reason' | 'record'>,
 ): string {
   const error = record === null || outcome === 'succeeded' ? undefined : lastError(record);
   const time = record === null ? '' : took(record);
-  const details = [reason === 'completed' ? '' : reason, time === '' ? '' : `took ${time}`].filter(
-    (part) => part !== '',
-  );
+  const details = [reason === 'completed' ? '' : reason, time && `took ${time}`].filter((part) => part !== '');
   const line = `Run ${runId} ${paintOutcome(outcome)}${details.length === 0 ? '' : ` (${details.join(', ')})`}.`;
   return error === undefined ? line : `${line}\n    ${error}`;
 }

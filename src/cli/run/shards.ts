@@ -1,25 +1,47 @@
 import type { Millis } from '../../core/brand';
 import { parseDuration } from '../../core/duration';
+import { isoOf } from '../../core/iso';
 import { formOf } from '../../core/layout';
 import { shardNames } from '../../functions/settings';
 import { dealtStore } from '../../lease/dealt-store';
+import type { LeaseStore } from '../../lease/store';
 import { operate } from '../../operator/audit';
-import { type Applied, applyShards, type ShardChange } from '../../operator/shards/apply';
-import { repairLayout } from '../../operator/shards/repair';
-import { type AccountSeen, type Misplaced, type Survey, surveyAccounts } from '../../operator/shards/survey';
-import { CliError, UsageError } from '../cli-error';
-import { NO, OK, print, printJson, style } from '../output';
-import { deskOf, openAccounts } from '../storage';
+import {
+  migrate as migrateJobs,
+  type Migration,
+  surveyMigration,
+  type Applied,
+  applyShards,
+  type ShardChange,
+  repairLayout,
+  type AccountSeen,
+  type Misplaced,
+  type Survey,
+  surveyAccounts,
+} from '../../operator/shards/apply';
+import { answer, CliError, NO, OK, style, UsageError, warn } from '../output';
+import { deskOf, openAccounts, openSetting, openStore } from '../storage';
 import { actingOn } from './person';
 
-export interface ShardsOptions {
-  readonly container?: string | undefined;
-  readonly leaving?: readonly string[] | undefined;
+/** The options of both commands. */
+interface MoveOptions {
   readonly wait: string;
-  readonly endRuns?: boolean | undefined;
-  readonly apply?: boolean | undefined;
-  readonly repair?: boolean | undefined;
-  readonly json?: boolean | undefined;
+  readonly endRuns?: boolean;
+  readonly apply?: boolean;
+  readonly json?: boolean;
+}
+
+interface ShardsOptions extends MoveOptions {
+  readonly container?: string;
+  readonly leaving?: readonly string[];
+  readonly repair?: boolean;
+}
+
+interface MigrateOptions extends MoveOptions {
+  readonly from: string;
+  readonly to: string;
+  readonly fromContainer?: string;
+  readonly toContainer?: string;
 }
 
 const DEFAULT_LIST = ['CRONLEASE_STORAGE'];
@@ -27,25 +49,56 @@ const SHOWN = 20;
 
 /** `cronlease shards`: shows over which accounts the jobs are dealt, or puts a list of accounts in force. */
 export async function shards(options: ShardsOptions): Promise<number> {
-  const waitMs = waitOf(options.wait);
-  const change: ShardChange = {
-    ...accountsIn(options),
-    waitMs,
-    endRuns: options.endRuns === true,
-    history: 'newest',
-  };
+  const waitMs = waitOf(options);
+  const change: ShardChange = { ...accountsIn(options), waitMs, endRuns: options.endRuns === true, history: 'newest' };
   if (options.repair === true) return repair(change, options);
-  if (options.apply === true) return apply(change, options);
-  const survey = await surveyAccounts(change);
-  if (options.json) printJson(shapeOf(survey));
-  else print(textOf(survey));
-  return survey.isSettled ? OK : NO;
+  const [first] = change.listed;
+  if (options.apply === true) {
+    if (first === undefined) throw new UsageError('CRONLEASE_SHARDS names no account');
+    const list = change.listed.map(({ store }) => store.location);
+    return apply(first.store, { list }, () => applyShards(change), options, {
+      settled: (version) =>
+        `The jobs are distributed over ${list.join(', ')}${version === 0 ? '' : ` (version ${version})`}. Deployments with this list claim within a sweep interval.`,
+      unsettled: 'Until every job has moved, no run begins. Correct the causes, and repeat this command.',
+    });
+  }
+  return tell(await surveyAccounts(change), options, {
+    wayOf: ({ from, to }) => `moves from ${from.desk.store.location} to ${to.desk.store.location}`,
+    settled: 'The list is in force in every account.',
+    unsettled:
+      'Nothing was written. While the list is changed, no run begins. To put it in force, repeat this command with --apply.',
+  });
 }
 
-/** Reads `--wait`. */
-export function waitOf(text: string): Millis {
-  const waitMs = parseDuration(text);
-  if (waitMs === undefined) throw new UsageError(`--wait: "${text}" is not a duration, such as "2m"`);
+/** `cronlease migrate`: shows what would move from one store to another, or moves it. */
+export async function migrate(options: MigrateOptions): Promise<number> {
+  const waitMs = waitOf(options);
+  const from = deskOf(storeNamed('--from', options.from, options.fromContainer));
+  const to = deskOf(storeNamed('--to', options.to, options.toContainer));
+  const { location } = to.store;
+  if (from.store.location === location) throw new UsageError(`--from and --to are the same place, ${location}`);
+  if (options.apply === true) {
+    const copied: Migration['copied'] = (job, records) => {
+      if (!options.json && records > 0) warn(`${job}: ${records} ${records === 1 ? 'record' : 'records'} copied`);
+    };
+    const move = () => migrateJobs({ from, to, waitMs, endRuns: options.endRuns === true, copied });
+    return apply(from.store, { to: location }, move, options, {
+      settled: () =>
+        `All jobs are in ${location}. Deployments on it claim within a sweep interval; those on the former store claim nothing more.`,
+      unsettled:
+        'Until every job has moved, no run begins in either store. Correct the causes, and repeat this command.',
+    });
+  }
+  return tell(await surveyMigration({ from, to }), options, {
+    wayOf: () => 'moves',
+    settled: 'All jobs have moved.',
+    unsettled: 'Nothing was written. While jobs move, no run begins. To move them, repeat this command with --apply.',
+  });
+}
+
+function waitOf({ wait }: MoveOptions): Millis {
+  const waitMs = parseDuration(wait);
+  if (waitMs === undefined) throw new UsageError(`--wait: "${wait}" is not a duration, such as "2m"`);
   return waitMs;
 }
 
@@ -61,77 +114,83 @@ function accountsIn({ container, leaving = [] }: ShardsOptions): Pick<ShardChang
   return { listed: desks.slice(0, listed.length), leaving: desks.slice(listed.length) };
 }
 
-async function apply(change: ShardChange, { json }: ShardsOptions): Promise<number> {
-  const [first] = change.listed;
-  if (first === undefined) throw new UsageError('CRONLEASE_SHARDS names no account');
-  const list = change.listed.map(({ store }) => store.location);
-  const { recorded: _, ...done } = await operate(await actingOn(first.store), 'shards', 'accounts', async () => {
-    const answer = await applyShards(change);
+/** A connection, or the name of the setting that holds one. */
+function storeNamed(option: string, text: string, container: string | undefined): LeaseStore {
+  if (/^[A-Za-z][A-Za-z0-9_]{0,99}$/.test(text)) return openSetting(text, container);
+  try {
+    return openStore({ storage: text, container });
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new UsageError(
+      error.message.replaceAll('--storage', option).replaceAll('--container', `${option}-container`),
+    );
+  }
+}
+
+async function repair({ listed }: ShardChange, options: ShardsOptions): Promise<number> {
+  const store = dealtStore(listed.map((desk) => desk.store));
+  const { repaired } = await repairLayout(await actingOn(store));
+  const lines = repaired.map(
+    (location) => `${style('bold', location)}  repaired: claimed again within a sweep interval`,
+  );
+  const nothing = 'Every layout can be read: nothing was written.';
+  return answer(options, { repaired }, () => (lines.length === 0 ? nothing : lines.join('\n')));
+}
+
+/** Moves the jobs, with a record at `store` that names the `target`, and reports each one that has moved or could not. */
+async function apply(
+  store: LeaseStore,
+  target: object,
+  move: () => Promise<Applied>,
+  options: MoveOptions,
+  ends: { readonly settled: (version: number) => string; readonly unsettled: string },
+): Promise<number> {
+  const { recorded: _, ...done } = await operate(await actingOn(store), 'shards', 'accounts', async () => {
+    const answer = await move();
     const { version, settled, moved } = answer;
-    return { answer, after: { list, version, settled, moved: moved.length } };
+    return { answer, after: { ...target, version, settled, moved: moved.length } };
   });
-  if (json) printJson({ ...done, refused: done.refused.map((one) => ({ ...one, job: one.job ?? null })) });
-  else print(appliedText(done, list));
+  const refused = done.refused.map((one) => ({ ...one, job: one.job ?? null }));
+  answer(options, { ...done, refused }, () =>
+    [
+      ...done.moved.map((job) => `${style('bold', job)}  moved`),
+      ...refused.map(
+        ({ job, message }) =>
+          `${job === null ? '' : `${style('bold', job)}  `}${style('red', 'not moved')}: ${message}`,
+      ),
+      done.settled ? ends.settled(done.version) : ends.unsettled,
+    ].join('\n'),
+  );
   return done.settled ? OK : NO;
 }
 
-async function repair({ listed }: ShardChange, { json }: ShardsOptions): Promise<number> {
-  const store = dealtStore(listed.map((desk) => desk.store));
-  const { repaired } = await repairLayout(await actingOn(store));
-  if (json) printJson({ repaired });
-  else {
-    const nothing = 'Every layout can be read: nothing was written.';
-    const lines = repaired.map(
-      (location) => `${style('bold', location)}  repaired: claimed again within a sweep interval`,
-    );
-    print(lines.length === 0 ? nothing : lines.join('\n'));
-  }
-  return OK;
-}
-
-/** A line for each job that has moved, or could not. */
-export function movedLines({ moved, refused }: Pick<Applied, 'moved' | 'refused'>): readonly string[] {
-  return [
-    ...moved.map((job) => `${style('bold', job)}  moved`),
-    ...refused.map(
-      ({ job, message }) =>
-        `${job === undefined ? '' : `${style('bold', job)}  `}${style('red', 'not moved')}: ${message}`,
-    ),
-  ];
-}
-
-function appliedText({ settled, moved, refused, version }: Applied, list: readonly string[]): string {
-  return [
-    ...movedLines({ moved, refused }),
-    settled
-      ? `The jobs are distributed over ${list.join(', ')}${version === 0 ? '' : ` (version ${version})`}. Deployments with this list claim within a sweep interval.`
-      : 'Until every job has moved, no run begins. Correct the causes, and repeat this command.',
-  ].join('\n');
-}
-
-function textOf(survey: Survey): string {
-  return [
-    ...surveyLines(survey, ({ from, to }) => {
-      const [here, there] = [from, to].map(({ desk }) => desk.store.location);
-      return `moves from ${here} to ${there}`;
-    }),
-    survey.isSettled
-      ? 'The list is in force in every account.'
-      : 'Nothing was written. While the list is changed, no run begins. To put it in force, repeat this command with --apply.',
-  ].join('\n');
-}
-
-/** Lines for the accounts, the jobs that move, and what hinders them. */
-export function surveyLines(
-  { accounts, misplaced, problems }: Survey,
-  wayOf: (one: Misplaced) => string,
-): readonly string[] {
-  return [
-    ...accounts.map(accountText),
-    ...misplaced.slice(0, SHOWN).map((one) => `${style('bold', one.job)}  ${wayOf(one)}`),
-    ...(misplaced.length > SHOWN ? [`... and ${misplaced.length - SHOWN} more jobs`] : []),
-    ...problems.map(({ message }) => `${style('red', 'problem')}  ${message}`),
-  ];
+/** Shows the accounts, the jobs that move, and what hinders them. */
+function tell(
+  { accounts, misplaced, problems, isSettled }: Survey,
+  options: MoveOptions,
+  texts: { readonly wayOf: (one: Misplaced) => string; readonly settled: string; readonly unsettled: string },
+): number {
+  const document = {
+    settled: isSettled,
+    accounts: accounts.map(({ desk, isListed, layout, ...account }) => ({
+      location: desk.store.location,
+      listed: isListed,
+      jobs: jobsIn(account),
+      layout: layout === undefined ? null : { ...layout, before: undefined, since: isoOf(layout.since) },
+    })),
+    moves: misplaced.map(({ job, from, to }) => ({ job, from: from.desk.store.location, to: to.desk.store.location })),
+    problems: problems.map(({ code, message }) => ({ code, message })),
+  };
+  answer(options, document, () =>
+    [
+      ...accounts.map(accountText),
+      ...misplaced.slice(0, SHOWN).map((one) => `${style('bold', one.job)}  ${texts.wayOf(one)}`),
+      ...(misplaced.length > SHOWN ? [`... and ${misplaced.length - SHOWN} more jobs`] : []),
+      ...problems.map(({ message }) => `${style('red', 'problem')}  ${message}`),
+      isSettled ? texts.settled : texts.unsettled,
+    ].join('\n'),
+  );
+  return isSettled ? OK : NO;
 }
 
 function accountText(account: AccountSeen): string {
@@ -146,23 +205,6 @@ function layoutText({ layout, isForeign }: AccountSeen): string {
   return `layout ${version}, ${left ? 'left' : state}, ${accounts.length} accounts`;
 }
 
-function jobsIn({ listing }: AccountSeen): number {
+function jobsIn({ listing }: Pick<AccountSeen, 'listing'>): number {
   return [...listing.jobs.values()].filter(({ row }) => row !== undefined && formOf(row.metadata) === 'live').length;
-}
-
-export function shapeOf({ accounts, misplaced, problems, isSettled }: Survey): object {
-  return {
-    settled: isSettled,
-    accounts: accounts.map((account) => ({
-      location: account.desk.store.location,
-      listed: account.isListed,
-      jobs: jobsIn(account),
-      layout:
-        account.layout === undefined
-          ? null
-          : { ...account.layout, before: undefined, since: new Date(account.layout.since).toISOString() },
-    })),
-    moves: misplaced.map(({ job, from, to }) => ({ job, from: from.desk.store.location, to: to.desk.store.location })),
-    problems: problems.map(({ code, message }) => ({ code, message })),
-  };
 }

@@ -1,18 +1,18 @@
 import type { Argument, Command, Option } from 'commander';
 import { ConfigError } from '../../config/config-error';
-import { CliError } from '../cli-error';
 import { loadFile } from '../jobs-file';
-import { OK, print } from '../output';
+import { CliError, OK, print } from '../output';
 
 // Each script asks the command that is being completed, so that it never is out of date. Options that name a file or a
 // folder are left to the shell.
+const FILE_OPTIONS = '--file --main --app --data --samples --report --more-jobs --prices --out --settings'.split(' ');
 
 const bash = `# bash completion of cronlease. In ~/.bashrc:
 #   source <(cronlease completion bash)
 _cronlease() {
   local word="\${COMP_WORDS[COMP_CWORD]}" IFS=$'\\n'
   case "\${COMP_WORDS[COMP_CWORD-1]}" in
-    --file|--main|--app|--data|--samples|--report|--more-jobs|--prices|--out|--settings) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    ${FILE_OPTIONS.join('|')}) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   if [[ $word != -* && (\${COMP_WORDS[1]} == import && $COMP_CWORD -gt 2 || \${COMP_WORDS[1]} == init && $COMP_CWORD -gt 1) ]]; then
     COMPREPLY=($(compgen -f -- "$word")); return
@@ -26,7 +26,7 @@ const zsh = `#compdef cronlease
 #   source <(cronlease completion zsh)
 _cronlease() {
   case "\${words[CURRENT-1]}" in
-    --file|--main|--app|--data|--samples|--report|--more-jobs|--prices|--out|--settings) _files; return ;;
+    ${FILE_OPTIONS.join('|')}) _files; return ;;
   esac
   if [[ "\${words[CURRENT]}" != -* && ( "\${words[2]}" == import && $CURRENT -gt 3 || "\${words[2]}" == init && $CURRENT -gt 2 ) ]]; then
     _files; return
@@ -46,7 +46,7 @@ function __cronlease_complete
     return
   end
   switch "$before[-1]"
-    case --file --main --app --data --samples --report --more-jobs --prices --out --settings
+    case ${FILE_OPTIONS.join(' ')}
       __fish_complete_path (commandline -ct)
     case '*'
       $before[1] __complete -- $before[2..] (commandline -ct) 2>/dev/null
@@ -62,10 +62,6 @@ export function completion(shell: 'bash' | 'zsh' | 'fish'): number {
 
 /** The hidden command by which the scripts ask. */
 export const COMPLETE = '__complete';
-/** Arguments that are names of jobs. */
-const JOB = /^job$/i;
-/** Its value is a tag of the jobs file. */
-const TAG_OPTION = '--tag';
 
 /**
  * What may stand in the place of the last word, one on a line. It reads the command line and the jobs file, and makes
@@ -90,11 +86,12 @@ function candidates(program: Command, before: readonly string[], isFlag: boolean
   const command = program.commands.find((candidate) => candidate.name() === name);
   if (command === undefined || name === COMPLETE) return [];
   const open = openOption(command, rest.at(-1));
-  if (open !== undefined) return valuesOf(open, rest);
+  if (open?.long === '--tag') return inFile(rest, ({ tags }) => tags);
+  if (open !== undefined) return open.argChoices ?? [];
   if (isFlag) return flags(command, rest);
   const argument = argumentAt(command, rest);
-  if (argument === undefined) return [];
-  return argument.argChoices ?? (JOB.test(argument.name()) ? inFile(rest, ({ name: job }) => [job]) : []);
+  if (argument?.name().toLowerCase() === 'job') return inFile(rest, ({ name: job }) => [job]);
+  return argument?.argChoices ?? [];
 }
 
 /** The argument that comes next. */
@@ -110,10 +107,6 @@ function argumentAt(command: Command, before: readonly string[]): Argument | und
 /** The option that still needs its value, if the word is one. */
 function openOption(command: Command, word: string | undefined): Option | undefined {
   return command.options.find((option) => option.required && word !== undefined && option.long === word);
-}
-
-function valuesOf(option: Option, before: readonly string[]): readonly string[] {
-  return option.long === TAG_OPTION ? inFile(before, ({ tags }) => tags) : (option.argChoices ?? []);
 }
 
 function flags(command: Command, given: readonly string[] = []): readonly string[] {

@@ -15,19 +15,18 @@ import {
   noteOnRuns,
   noteOnZone,
 } from '../../import/jobs-document';
-import { CliError, UsageError } from '../cli-error';
-import { folded } from '../fit';
+import { type Column, fittedTable, folded } from '../fit';
 import { appFolderOf } from '../jobs-file';
-import { NO, OK, print, printError, printJson, say, style, table } from '../output';
+import { CliError, NO, OK, print, printError, printJson, say, style, UsageError } from '../output';
 import { counted } from '../../core/text';
 
-export interface ImportOptions {
-  readonly out?: string | undefined;
-  readonly force?: boolean | undefined;
-  readonly timeZone?: string | undefined;
-  readonly system?: boolean | undefined;
-  readonly settings?: string | undefined;
-  readonly json?: boolean | undefined;
+interface ImportOptions {
+  readonly out?: string;
+  readonly force?: boolean;
+  readonly timeZone?: string;
+  readonly system?: boolean;
+  readonly settings?: string;
+  readonly json?: boolean;
 }
 
 /** `cronlease import`: makes a jobs file of another scheduler's files, with notes on all that it does not carry. */
@@ -61,13 +60,13 @@ export async function importJobs(format: Format, sources: readonly string[], opt
 function documentOf({ document, jobs, notes }: Imported): object {
   return {
     jobsFile: document satisfies JobsDocument,
-    handlers: withoutCalls(jobs).map(({ job, name, file, line }) => ({ handler: job, name, file, line })),
+    handlers: handledJobs(jobs).map(({ job, name, file, line }) => ({ handler: job, name, file, line })),
     notes,
   };
 }
 
 /** A call needs no handler. */
-function withoutCalls(jobs: Imported['jobs']): Imported['jobs'] {
+function handledJobs(jobs: Imported['jobs']): Imported['jobs'] {
   return jobs.filter(({ settings }) => settings.call === undefined);
 }
 
@@ -99,17 +98,18 @@ function nextRevision(out: string, force: boolean): number {
 
 async function readAll(format: Format, sources: readonly string[], options: ImportOptions): Promise<readonly Found[]> {
   const listed = await Promise.all(sources.map((source) => filesOf(format, source)));
-  const files = listed.flatMap(({ own }) => own);
   const built = listed.flatMap((one) => one.built.map((file) => ({ file, text: readFileSync(file, 'utf8') })));
   const read = await readerOf(format, options, sources);
   const { noteOnBuilt, orLeftOut } = await import('../../import/timers.js');
-  const found = files.map((file) => {
-    const isNamed = sources.includes(file);
-    const text = textOf(file, isNamed);
-    const { drafts, notes } = isNamed ? read(file, text) : orLeftOut(file, text, read);
-    const onZone = options.timeZone === undefined ? noteOnZone(file, format, { drafts, notes }) : [];
-    return { drafts, notes: [...onZone, ...notes] };
-  });
+  const found = listed
+    .flatMap(({ own }) => own)
+    .map((file) => {
+      const isNamed = sources.includes(file);
+      const text = textOf(file, isNamed);
+      const { drafts, notes } = isNamed ? read(file, text) : orLeftOut(file, text, read);
+      const onZone = options.timeZone === undefined ? noteOnZone(file, format, { drafts, notes }) : [];
+      return { drafts, notes: [...onZone, ...notes] };
+    });
   const notes = [...noteOnRuns(format, found), ...noteOnBuilt(built, found, read)];
   return [{ drafts: [], notes }, ...found];
 }
@@ -177,14 +177,8 @@ const SKIPPED = new Set(['node_modules', 'venv', 'site-packages', '__pycache__']
 const BUILT = new Set(['dist', 'out', 'build']);
 const BUILT_BY_NET = new Set(['bin', 'obj']);
 
-interface Listed {
-  readonly own: readonly string[];
-  /** What was built of the former, or of sources elsewhere. */
-  readonly built: readonly string[];
-}
-
-/** A file itself; of a folder, the files of its format. */
-async function filesOf(format: Format, source: string): Promise<Listed> {
+/** A file itself; of a folder, the files of its format, apart from those that were built of them or of sources elsewhere. */
+async function filesOf(format: Format, source: string) {
   if (!existsSync(source) || !statSync(source).isDirectory()) return { own: [source], built: [] };
   if (format !== 'timers') throw new UsageError(`${source} is a folder: name its files`);
   const { TIMER_FILE } = await import('../../import/timers.js');
@@ -197,11 +191,9 @@ async function filesOf(format: Format, source: string): Promise<Listed> {
       const { name } = entry;
       const inner = path.join(folder, name);
       if (SKIPPED.has(name) || name.startsWith('.')) continue;
-      if (!entry.isDirectory()) {
-        if (TIMER_FILE.test(name)) into.push(inner);
-        continue;
-      }
-      list(inner, BUILT.has(name) || (isProject && BUILT_BY_NET.has(name)) ? built : into);
+      const isBuilt = BUILT.has(name) || (isProject && BUILT_BY_NET.has(name));
+      if (entry.isDirectory()) list(inner, isBuilt ? built : into);
+      else if (TIMER_FILE.test(name)) into.push(inner);
     }
   };
   list(source, own);
@@ -240,11 +232,15 @@ function importReport({ jobs, notes }: Imported, sources: readonly string[], out
     lines.push(style('bold', `Left out: ${leftOut.length}`, process.stderr), ...listOf(leftOut), '');
   if (others.length > 0) lines.push(style('bold', 'Not the same', process.stderr), ...listOf(others), '');
   if (jobs.length === 0) return lines;
-  const handled = withoutCalls(jobs);
+  const handled = handledJobs(jobs);
   const isRenamed = handled.some(({ job, name }) => job !== name);
-  const rows = handled.map(({ job, name, file, line }) => [job, ...(isRenamed ? [name] : []), `${file}:${line}`]);
-  const heading = ['HANDLER', ...(isRenamed ? ['SOURCE NAME'] : []), 'FROM'];
-  if (rows.length > 0) lines.push(style('bold', 'Handlers to write', process.stderr), table(heading, rows), '');
+  const columns: readonly Column<(typeof handled)[number]>[] = [
+    ['HANDLER', ({ job }) => job],
+    ['SOURCE NAME', ({ name }) => (isRenamed ? name : '')],
+    ['FROM', ({ file, line }) => `${file}:${line}`],
+  ];
+  const table = fittedTable(handled, columns, [], Infinity);
+  if (handled.length > 0) lines.push(style('bold', 'Handlers to write', process.stderr), ...table, '');
   const written = out === undefined ? '' : `, in ${out}`;
   lines.push(`${counted(jobs.length, 'job')} from ${sources.join(', ')}${written}.`);
   const file = out === undefined || out === 'jobs.json' ? '' : ` --file ${out}`;
@@ -255,13 +251,10 @@ function importReport({ jobs, notes }: Imported, sources: readonly string[], out
 /** Notes with the same text are one, with all their places. */
 function listOf(notes: readonly Note[]): readonly string[] {
   const groups = Map.groupBy(notes, ({ file, why, remedy }) => JSON.stringify([file, why, remedy]));
-  return [...groups.values()].flatMap((group) => {
-    const [first] = group;
-    if (first === undefined) return [];
-    const { file, why, remedy } = first;
-    const places = group.map(({ line, what }) => `${file}:${line}: ${what}`);
-    return [...places.flatMap((place) => linesOf(place, 4)), ...linesOf(`  ${why}.`), ...linesOf(`  ${remedy}`)];
-  });
+  return [...groups.values()].flatMap((group) => [
+    ...group.flatMap(({ file, line, what }) => linesOf(`${file}:${line}: ${what}`, 4)),
+    ...group.slice(0, 1).flatMap(({ why, remedy }) => [...linesOf(`  ${why}.`), ...linesOf(`  ${remedy}`)]),
+  ]);
 }
 
 /** A text in lines: where words are apart, one space is enough. */

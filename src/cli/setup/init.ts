@@ -2,33 +2,31 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { isObject } from '../../core/metadata';
 import { VERSION } from '../../version';
-import { CliError } from '../cli-error';
-import { OK, OWN, print, printJson } from '../output';
+import { answer, CliError, OWN } from '../output';
 
 /** The files of a new app, and their places below the folder of this package. npm packs no file named .gitignore. */
-const FILES: readonly (readonly [file: string, template: string])[] = [
-  ['host.json', 'host.json'],
-  ['jobs.json', 'template/jobs.json'],
-  ['local.settings.json', 'template/settings.json'],
-  ['tsconfig.json', 'template/tsconfig.json'],
-  ['src/app.ts', 'template/src/app.ts'],
-  ['src/greet.ts', 'template/src/greet.ts'],
-  ['src/greet.test.ts', 'template/src/greet.test.ts'],
-  ['.gitignore', 'template/gitignore'],
-  ['.funcignore', 'template/funcignore'],
-  ['README.md', 'template/README.md'],
-];
-
-export interface InitOptions {
-  readonly json?: boolean | undefined;
-}
+const FILES = {
+  'host.json': 'host.json',
+  'jobs.json': 'template/jobs.json',
+  'local.settings.json': 'template/settings.json',
+  'tsconfig.json': 'template/tsconfig.json',
+  'src/app.ts': 'template/src/app.ts',
+  'src/greet.ts': 'template/src/greet.ts',
+  'src/greet.test.ts': 'template/src/greet.test.ts',
+  '.gitignore': 'template/gitignore',
+  '.funcignore': 'template/funcignore',
+  'README.md': 'template/README.md',
+};
 
 /** `cronlease init`: writes a small app. It writes nothing if it would replace a file. */
-export function init(folder: string, { json }: InitOptions): number {
+export function init(folder = '.', { json }: { readonly json?: boolean }): number {
   const name = appNameOf(folder);
   const files = [
     { file: 'package.json', text: packageJson(name) },
-    ...FILES.map(([file, template]) => ({ file, text: read(template).replaceAll(/^# NAME$/gm, `# ${name}`) })),
+    ...Object.entries(FILES).map(([file, template]) => ({
+      file,
+      text: read(template).replaceAll(/^# NAME$/gm, `# ${name}`),
+    })),
   ];
   const there = files.map(({ file }) => file).filter((file) => existsSync(path.join(folder, file)));
   if (there.length > 0) {
@@ -41,15 +39,10 @@ export function init(folder: string, { json }: InitOptions): number {
     writeFileSync(target, text, { flag: 'wx' });
   }
   const steps = nextSteps(folder);
-  if (json) printJson({ folder: path.resolve(folder), files: files.map(({ file }) => file), next: steps });
-  else
-    print(
-      [
-        `Wrote an app of ${files.length} files to ${path.resolve(folder)}. Next:`,
-        ...steps.map((step) => `  ${step}`),
-      ].join('\n'),
-    );
-  return OK;
+  const whole = path.resolve(folder);
+  return answer({ json }, { folder: whole, files: files.map(({ file }) => file), next: steps }, () =>
+    [`Wrote an app of ${files.length} files to ${whole}. Next:`, ...steps.map((step) => `  ${step}`)].join('\n'),
+  );
 }
 
 /** A name that npm accepts for a private package. */
@@ -70,9 +63,8 @@ function packageJson(name: string): string {
     if (!isObject(value)) throw new Error(`package.json of cronlease has no ${key}`);
     return value;
   };
-  const tools = ['@types/node', 'azurite', 'typescript'].map(
-    (tool) => [tool, member('devDependencies')[tool]] as const,
-  );
+  const devDependencies = member('devDependencies');
+  const tools = ['@types/node', 'azurite', 'typescript'].map((tool) => [tool, devDependencies[tool]] as const);
   const content = {
     name,
     private: true,

@@ -1,38 +1,34 @@
 import type { AuditEntry } from '../../core/audit';
 import { given } from '../../core/given';
+import { isoOf } from '../../core/iso';
 import { isProven } from '../../core/origin';
 import { oneLine, printableJson } from '../../core/text';
 import { listAudit } from '../../operator/audit';
-import { UsageError } from '../cli-error';
-import { OK, print, printJson, warn } from '../output';
-import { openStore, type StorageOptions } from '../storage';
-import { type ShowTime, type TimeOptions, timesOf } from '../time';
+import type { Options } from '../commands/command';
+import { answer, UsageError, warn } from '../output';
+import { openStore } from '../storage';
+import { type ShowTime, timesOf } from '../time';
 
-export interface AuditOptions extends StorageOptions, TimeOptions {
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-  readonly json?: boolean | undefined;
-}
-
-export async function audit(options: AuditOptions): Promise<number> {
+export async function audit(options: Options & { readonly limit: number; readonly cursor?: string }): Promise<number> {
   const { limit, cursor } = options;
   const store = openStore(options);
   const continuation = cursor === undefined ? undefined : readCursor(cursor);
   const page = await listAudit(store, { limit, ...given({ continuation }) });
   const next = page.continuation === undefined ? null : writeCursor(page.continuation);
   for (const problem of page.problems) warn(problem);
-  if (options.json) {
-    const entries = page.entries.map(({ origin, at, ...entry }) => {
-      const { actor, channel, note = null, identity = null } = origin;
-      return { ...entry, at: new Date(at).toISOString(), actor, identity, proven: isProven(origin), channel, note };
-    });
-    return printJson({ entries, cursor: next });
-  }
+  const entries = page.entries.map(({ origin, at, ...entry }) => {
+    const { actor, channel, note = null, identity = null } = origin;
+    return { ...entry, at: isoOf(at), actor, identity, proven: isProven(origin), channel, note };
+  });
   const show = timesOf(options);
-  for (const entry of page.entries) print(lineOf(entry, show));
-  if (page.entries.length === 0) print('There are no changes yet, or the entries are older than their retention.');
-  if (next !== null) print(`There are older changes: --cursor ${next}`);
-  return OK;
+  const nothing = 'There are no changes yet, or the entries are older than their retention.';
+  return answer(options, { entries, cursor: next }, () =>
+    [
+      ...page.entries.map((entry) => lineOf(entry, show)),
+      ...(entries.length === 0 ? [nothing] : []),
+      ...(next === null ? [] : [`There are older changes: --cursor ${next}`]),
+    ].join('\n'),
+  );
 }
 
 /** The place of a page in characters that no shell reads as its own. */

@@ -1,30 +1,41 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { formatDuration } from '../../core/duration';
+import { given } from '../../core/given';
 import type { JobSpec } from '../../core/job';
 import { functionTimeout } from '../../functions/settings';
-import { type CostEstimate, DEFAULT_ASSUMPTIONS, estimateCost } from '../../operator/cost/estimate';
-import { PricesError, readPrices } from '../../operator/cost/prices';
-import { CliError, UsageError } from '../cli-error';
-import { appFolderOf, DEFAULT_FILE, type FileOptions, loadFile } from '../jobs-file';
-import { OK, OWN, print, printJson } from '../output';
-import { jobsAt, type JobsAtRef, warnOfNotice } from './at-ref';
-import { type Basis, changedText, costText } from './cost-text';
+import {
+  type CostAssumptions,
+  type CostEstimate,
+  DEFAULT_ASSUMPTIONS,
+  estimateCost,
+  type JobCost,
+} from '../../operator/cost/estimate';
+import { type Prices, PricesError, readPrices } from '../../operator/cost/prices';
+import type { Options } from '../commands/command';
+import { fittedTable, MIDDLE, RIGHT } from '../fit';
+import { appFolderOf, DEFAULT_FILE, jobsAt, loadFile, warnOfNotice } from '../jobs-file';
+import { answer, CliError, OWN, style, UsageError } from '../output';
 
-export interface CostOptions extends FileOptions {
-  readonly prices?: string | undefined;
-  readonly against?: string | undefined;
+interface CostOptions extends Options {
+  readonly prices?: string;
+  readonly against?: string;
   readonly deployments: number;
   readonly memory: number;
   readonly alwaysReady: number;
   readonly places: number;
-  readonly telemetry?: boolean | undefined;
-  readonly logWrites?: boolean | undefined;
+  readonly telemetry?: boolean;
+  readonly logWrites?: boolean;
   /** In ms. Undefined: that of {@link DEFAULT_ASSUMPTIONS}. */
-  readonly duration?: number | undefined;
+  readonly duration?: number;
   /** `JOB=N`. */
-  readonly items?: readonly string[] | undefined;
-  readonly json?: boolean | undefined;
+  readonly items?: readonly string[];
+}
+
+/** What the figures rest on, for people. */
+interface Basis {
+  readonly assumed: CostAssumptions;
+  readonly prices: Prices;
 }
 
 export function cost(options: CostOptions): number {
@@ -46,24 +57,15 @@ export function cost(options: CostOptions): number {
   };
   const now = Date.now();
   const estimate = estimateCost(jobsFile.jobs, basis.assumed, basis.prices, now);
-  const old = options.against === undefined ? undefined : jobsAt(options.against, options);
-  if (old === undefined) {
-    if (options.json) printJson(documentOf(estimate, basis));
-    else print(costText(estimate, basis).join('\n'));
-    return OK;
+  const { against } = options;
+  if (against === undefined) {
+    return answer(options, documentOf(estimate, basis), () => costText(estimate, basis).join('\n'));
   }
-  const before = estimateCost(old.jobs, basis.assumed, basis.prices, now);
-  if (options.json)
-    printJson({ before: documentOf(before, basis), after: documentOf(estimate, basis), ...noticeOf(old) });
-  else {
-    warnOfNotice(old);
-    print(changedText(before, estimate, basis, options.against ?? '').join('\n'));
-  }
-  return OK;
-}
-
-function noticeOf({ notice }: JobsAtRef): { readonly notice?: string } {
-  return notice === undefined ? {} : { notice };
+  const { jobs, notice } = jobsAt(against, options);
+  const before = estimateCost(jobs, basis.assumed, basis.prices, now);
+  if (options.json !== true) warnOfNotice(notice);
+  const document = { before: documentOf(before, basis), after: documentOf(estimate, basis), ...given({ notice }) };
+  return answer(options, document, () => changedText(before, estimate, basis, against).join('\n'));
 }
 
 /** @throws PricesError, or CliError `NoPrices` */
@@ -127,4 +129,153 @@ function documentOf(estimate: CostEstimate, { assumed, prices }: Basis): object 
     runs,
     shared,
   };
+}
+
+/** Lines of jobs; the rest is one line. */
+const MOST_JOBS = 20;
+
+/** The estimate in at most 80 columns: the total, the jobs with the worst first, what they share, the assumptions. */
+export function costText(estimate: CostEstimate, basis: Basis): readonly string[] {
+  const { jobs, total, jobsCost } = estimate;
+  const money = moneyIn(basis);
+  const count = jobs.length === 1 ? '1 job' : `${whole(jobs.length)} jobs`;
+  const shown = jobs.slice(0, MOST_JOBS);
+  const rest = jobs.slice(MOST_JOBS);
+  return [
+    style(
+      'bold',
+      `${money(total)} a month for ${count}: ${money(jobsCost)} for runs, ${money(total - jobsCost)} shared`,
+    ),
+    '',
+    ...(shown.length === 0 ? [] : [...jobTable(shown, money), ...restOf(rest, money), '']),
+    ...partTable(estimate, money),
+    '',
+    ...assumptions(estimate, basis),
+  ];
+}
+
+/** The difference between two estimates: the total, and the jobs whose cost changes most. */
+export function changedText(before: CostEstimate, after: CostEstimate, basis: Basis, ref: string): readonly string[] {
+  const money = moneyIn(basis);
+  const changes = changesOf(before.jobs, after.jobs);
+  const shown = changes.slice(0, MOST_JOBS);
+  const difference = after.total - before.total;
+  const change = difference === 0 ? 'no change' : `${difference < 0 ? '-' : '+'}${money(Math.abs(difference))}`;
+  const head = `${money(before.total)} a month at ${ref}, ${money(after.total)} now: ${change}`;
+  return [
+    style('bold', head),
+    '',
+    ...(shown.length === 0 ? ['No job costs more or less.'] : changeTable(shown, money)),
+    ...(changes.length > shown.length ? [`and ${whole(changes.length - shown.length)} more jobs that change`] : []),
+    '',
+    ...assumptions(after, basis),
+  ];
+}
+
+interface CostChange {
+  readonly job: string;
+  readonly before: JobCost | undefined;
+  readonly after: JobCost | undefined;
+}
+
+function changesOf(before: readonly JobCost[], after: readonly JobCost[]): readonly CostChange[] {
+  const old = new Map(before.map((one) => [one.job, one]));
+  const changes = after.map((one): CostChange => ({ job: one.job, before: old.get(one.job), after: one }));
+  const names = new Set(after.map(({ job }) => job));
+  const gone = before
+    .filter(({ job }) => !names.has(job))
+    .map((one) => ({ job: one.job, before: one, after: undefined }));
+  const size = (change: CostChange): number => Math.abs((change.after?.cost ?? 0) - (change.before?.cost ?? 0));
+  return [...changes, ...gone].filter((change) => size(change) > 0).toSorted((a, b) => size(b) - size(a));
+}
+
+function changeTable(changes: readonly CostChange[], money: Money): readonly string[] {
+  const amount = (one: JobCost | undefined): string => (one === undefined ? 'none' : money(one.cost));
+  const runs = (one: JobCost | undefined): string => (one === undefined ? '' : quantity(one.runs));
+  return fittedTable(
+    changes,
+    [
+      ['JOB', ({ job }) => job, MIDDLE],
+      ['RUNS BEFORE', ({ before }) => runs(before), RIGHT],
+      ['AFTER', ({ after }) => runs(after), RIGHT],
+      ['COST BEFORE', ({ before }) => amount(before), RIGHT],
+      ['COST AFTER', ({ after }) => amount(after), RIGHT],
+    ],
+    [['JOB', 12]],
+  );
+}
+
+function jobTable(jobs: readonly JobCost[], money: Money): readonly string[] {
+  return fittedTable(
+    jobs,
+    [
+      ['JOB', ({ job }) => job, MIDDLE],
+      ['RUNS', ({ runs }) => quantity(runs), RIGHT],
+      ['CALLS', ({ storageCalls }) => quantity(storageCalls), RIGHT],
+      ['EXECUTIONS', ({ executions }) => quantity(executions), RIGHT],
+      ['GB-S', ({ gbSeconds }) => quantity(gbSeconds), RIGHT],
+      ['LOG GB', ({ logGb }) => logGb.toFixed(2), RIGHT],
+      ['A MONTH', ({ cost }) => money(cost), RIGHT],
+    ],
+    [['JOB', 10]],
+  );
+}
+
+function restOf(rest: readonly JobCost[], money: Money): readonly string[] {
+  if (rest.length === 0) return [];
+  const cost = rest.reduce((sum, one) => sum + one.cost, 0);
+  return [`and ${whole(rest.length)} more jobs for ${money(cost)} in all`];
+}
+
+/** What is billed, the most expensive first, then what is free. Parts that cost nothing are left out. */
+function partTable({ runs, shared }: CostEstimate, money: Money): readonly string[] {
+  const parts = [...runs, ...shared].filter(({ cost }) => cost !== 0).toSorted((a, b) => b.cost - a.cost);
+  return fittedTable(
+    parts,
+    [
+      ['PART', ({ item, unit, ...part }) => `${item}: ${quantity(part.quantity)} ${unit}`, MIDDLE],
+      ['A MONTH', ({ cost }) => (cost < 0 ? `-${money(-cost)}` : money(cost)), RIGHT],
+      ['SHARE', ({ share }) => (share === undefined ? '' : `${String(Math.round(share * 100))}%`), RIGHT],
+      ['LOWERED BY', ({ lowerBy = '' }) => lowerBy],
+    ],
+    [['PART', 20]],
+  );
+}
+
+function assumptions({ extrapolated, callsPerNotice }: CostEstimate, { assumed, prices }: Basis): readonly string[] {
+  const { deployments, memoryGb, alwaysReady, durationMs, items, telemetry, logWrites, availabilityPlaces } = assumed;
+  const apps = deployments === 1 ? '1 deployment' : `${deployments} deployments`;
+  const fanOut =
+    items.size === 0 ? 'no fan-out' : `${whole(items.size)} ${items.size === 1 ? 'job' : 'jobs'} with fan-out`;
+  const checked = prices.checked ? '' : ', NOT checked: see --prices';
+  return [
+    `Assumed: ${apps} of ${memoryGb * 1024} MB, ${alwaysReady} always ready each,`,
+    `handlers and calls of ${formatDuration(durationMs)}, a call until the end of its operation,`,
+    `no retries, ${fanOut}${callsPerNotice === undefined ? '' : `, no notices (each: ${callsPerNotice} calls)`};`,
+    `telemetry ${onOff(telemetry)}, log of writes ${onOff(logWrites)}, health asked from ${availabilityPlaces} places.`,
+    'An instance is billed while it is active, for 1 s at least, however many runs it',
+    'has then. A run waits there up to 5 s for its due time. Cold starts, network and',
+    'stored bytes are left out. Calls to storage are priced as calls to blobs.',
+    `Prices: ${prices.currency}, ${prices.region}, of ${prices.asOf}${checked}.`,
+    ...(extrapolated === 0 ? [] : [`Due times of ${whole(extrapolated)} jobs were counted for a part of the month.`]),
+  ];
+}
+
+function onOff(isOn: boolean): string {
+  return isOn ? 'on' : 'off';
+}
+
+type Money = (amount: number) => string;
+
+function moneyIn({ prices: { currency } }: Basis): Money {
+  const format = new Intl.NumberFormat('en-US', { style: 'currency', currency });
+  return (amount) => (amount > 0 && amount < 0.005 ? `<${format.format(0.01)}` : format.format(amount));
+}
+
+function quantity(amount: number): string {
+  return amount > 0 && amount < 10 && !Number.isInteger(amount) ? amount.toFixed(1) : whole(Math.round(amount));
+}
+
+function whole(amount: number): string {
+  return amount.toLocaleString('en-US');
 }

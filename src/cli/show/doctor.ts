@@ -4,33 +4,29 @@ import { ConfigError, type ConfigIssue, placeText, ISSUES_SHOWN } from '../../co
 import { hostAdvice } from '../../functions/host-advice';
 import { checkAudit, diagnose, type FileSeen } from '../../operator/doctor/diagnose';
 import { type Finding, orOk, problem, type Severity, warning } from '../../operator/doctor/finding';
+import type { Options } from '../commands/command';
 import { appFolderOf, DEFAULT_FILE, type FileOptions, isNoJobsFile, loadFile } from '../jobs-file';
-import { NO, OK, print, printJson, style } from '../output';
-import { openSecondAudit, openStore, type StorageOptions, tryStorage } from '../storage';
-import { textIn, type TimeOptions, timesOf } from '../time';
+import { answer, NO, OK, style } from '../output';
+import { openSecondAudit, openStore, tryStorage } from '../storage';
+import { textIn, timesOf } from '../time';
 import { counted } from '../../core/text';
-
-export interface DoctorOptions extends FileOptions, StorageOptions, TimeOptions {
-  readonly json?: boolean | undefined;
-}
 
 const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red' } as const satisfies Record<Severity, string>;
 
 /** `cronlease doctor`: looks for anything that may keep the jobs from running. Only a problem makes the exit code 1. */
-export async function doctor(options: DoctorOptions): Promise<number> {
+export async function doctor(options: Options): Promise<number> {
   const store = openStore(options);
   const { seen, warnings } = readFile(options);
   const found = await diagnose(store, await tryStorage(options), seen);
   const audit = await checkAudit(openSecondAudit(options));
   const findings = [...found, ...audit, ...fileFindings(warnings), ...hostFindings(options)];
   const number = (status: Severity): number => findings.filter((finding) => finding.status === status).length;
-  const isWell = number('problem') === 0;
-  if (options.json) {
-    printJson({ ok: isWell, problems: number('problem'), warnings: number('warning'), findings });
-  } else {
-    print(textIn(findings.map(line).join('\n'), timesOf(options)));
-    print(`\n${counted(number('problem'), 'problem')}, ${counted(number('warning'), 'warning')}.`);
-  }
+  const [problems, warned] = [number('problem'), number('warning')];
+  const isWell = problems === 0;
+  answer(options, { ok: isWell, problems, warnings: warned, findings }, () => {
+    const lines = textIn(findings.map(line).join('\n'), timesOf(options));
+    return `${lines}\n\n${counted(problems, 'problem')}, ${counted(warned, 'warning')}.`;
+  });
   return isWell ? OK : NO;
 }
 
@@ -41,10 +37,8 @@ function readFile(options: FileOptions): { readonly seen: FileSeen; readonly war
     return { seen: { kind: 'read', source, file }, warnings };
   } catch (error) {
     if (isNoJobsFile(error)) {
-      return {
-        seen: { kind: 'none', reason: `there is no ${source} here: checks that need it are left out` },
-        warnings: [],
-      };
+      const reason = `there is no ${source} here: checks that need it are left out`;
+      return { seen: { kind: 'none', reason }, warnings: [] };
     }
     if (!(error instanceof ConfigError)) throw error;
     const reason = `${source} cannot be used: ${error.message.split('\n', 1)[0] ?? ''}`;
@@ -59,11 +53,8 @@ function fileFindings(warnings: readonly ConfigIssue[]): readonly Finding[] {
     return warning(check, issue.path, placeText(issue) + issue.message, issue.remedy);
   });
   const more = warnings.length - shown.length;
-  if (more === 0) return shown;
-  return [
-    ...shown,
-    warning('file', null, `has ${counted(more, 'more warning')}`, 'list them with "cronlease validate"'),
-  ];
+  const rest = warning('file', null, `has ${counted(more, 'more warning')}`, 'list them with "cronlease validate"');
+  return more === 0 ? shown : [...shown, rest];
 }
 
 /** Checks the settings of Durable's queues. Without a host.json above the jobs file, this is not an app's folder. */

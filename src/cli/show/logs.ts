@@ -1,6 +1,7 @@
 import { sleep } from '../../core/clock';
-import type { LogLevel, Progress } from '../../core/log-entry';
-import { machineZone, showTime } from '../../core/show-time';
+import { given } from '../../core/given';
+import type { LogLevel } from '../../core/log-entry';
+import { showTime } from '../../core/show-time';
 import { printableJson } from '../../core/text';
 import { type LeaseStore, StoreUnavailableError } from '../../lease/store';
 import { type Subject, subjectOf } from '../../operator/subject';
@@ -8,15 +9,15 @@ import { progressText } from '../../operator/views/describe';
 import { findRun, type FoundRun } from '../../operator/views/find-record';
 import { inOrder, type LogPage, type LogRequest, readLog, type TokenedEntry } from '../../operator/views/read-log';
 import { systemClock } from '../../system-clock';
-import { fileAtHand, type FileOptions } from '../jobs-file';
+import type { Options } from '../commands/command';
+import { fileAtHand } from '../jobs-file';
 import { OK, print, printJson, style, warn } from '../output';
-import { openStore, type StorageOptions } from '../storage';
-import { parseTime, timeIn, type TimeOptions } from '../time';
+import { openStore } from '../storage';
+import { parseTime, timeIn, type TimeOptions, zoneHere } from '../time';
 
-export interface LogsOptions extends FileOptions, StorageOptions, TimeOptions {
-  readonly follow?: boolean | undefined;
-  readonly item?: number | undefined;
-  readonly json?: boolean | undefined;
+interface LogsOptions extends Options {
+  readonly follow?: boolean;
+  readonly item?: number;
 }
 
 /** Handlers write every 2 s at most. */
@@ -103,7 +104,7 @@ function warnOfItems({ leftOut }: LogPage): boolean {
 
 /** Shows entries, page after page: a heading for the run, and for each attempt and day that begins. */
 function lines({ runId }: FoundRun, options: TimeOptions): (entries: readonly TokenedEntry[]) => string {
-  const zone = options.local === true ? machineZone() : 'UTC';
+  const zone = zoneHere(options);
   let token: number | undefined;
   let day: string | undefined;
   return (entries) =>
@@ -111,21 +112,15 @@ function lines({ runId }: FoundRun, options: TimeOptions): (entries: readonly To
       .flatMap((entry) => {
         const instant = Date.parse(entry.at);
         const [date = '', time = ''] = showTime(instant, zone).split('T');
-        const isNewRun = token === undefined;
-        const isNewAttempt = !isNewRun && entry.token !== token;
-        const isNewDay = date !== day;
+        const attempt = entry.item === undefined ? `attempt ${String(entry.attempt)}` : 'items';
+        const what = token === undefined ? `run ${runId}` : entry.token !== token && attempt;
+        const heading = [what, date !== day && `${date} ${zone}`].filter(Boolean).join(', ');
         token = entry.token;
         day = date;
-        const what = isNewRun ? `run ${runId}` : isNewAttempt ? attemptName(entry) : '';
-        const heading = [what, isNewDay ? `${date} ${zone}` : ''].filter((part) => part !== '').join(', ');
         const clock = `${time.slice(0, 8)}.${entry.at.slice(20, 23)}`;
         return [...(heading === '' ? [] : [style('bold', heading)]), line(clock, entry)];
       })
       .join('\n');
-}
-
-function attemptName({ attempt, item }: TokenedEntry): string {
-  return item === undefined ? `attempt ${String(attempt)}` : 'items';
 }
 
 const COLOURS: Readonly<Partial<Record<LogLevel, 'yellow' | 'red' | 'gray'>>> = {
@@ -136,21 +131,20 @@ const COLOURS: Readonly<Partial<Record<LogLevel, 'yellow' | 'red' | 'gray'>>> = 
 
 function line(clock: string, entry: TokenedEntry): string {
   const item = entry.item === undefined ? '' : `item ${String(entry.item)}: `;
-  if ('progress' in entry) return `${clock}        ${item}${progressText(plain(entry.progress))}`;
-  if ('gap' in entry) return `${clock}        ${item}${gapText(entry.gap)}`;
+  if ('progress' in entry) {
+    const { note, ...progress } = entry.progress;
+    const text = progressText({ ...progress, ...given({ note: note && withoutColours(note) }) });
+    return `${clock}        ${item}${text}`;
+  }
+  if ('gap' in entry) {
+    const { lines } = entry.gap;
+    const missing = lines === 1 ? '1 line is missing' : `${String(lines)} lines are missing`;
+    return `${clock}        ${item}(${missing}: more was logged than is kept)`;
+  }
   if ('error' in entry) return `${clock} ${style('red', 'error')}  ${indented(entry.error)}`;
   const level = entry.level.padEnd(5);
   const colour = COLOURS[entry.level];
   return `${clock} ${colour === undefined ? level : style(colour, level)}  ${item}${indented(entry.text)}`;
-}
-
-function plain({ note, ...progress }: Progress): Progress {
-  return { ...progress, ...(note !== undefined && { note: withoutColours(note) }) };
-}
-
-function gapText({ lines: count }: { readonly lines: number }): string {
-  const missing = count === 1 ? '1 line is missing' : `${String(count)} lines are missing`;
-  return `(${missing}: more was logged than is kept)`;
 }
 
 /** Further lines of a text stand below its beginning, so that they cannot be taken for lines of the log. */

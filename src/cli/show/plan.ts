@@ -1,16 +1,17 @@
 import type { EpochMs } from '../../core/brand';
-import type { JobSpec } from '../../core/job';
+import { given } from '../../core/given';
+import { isoOf } from '../../core/iso';
+import { actualTime, type JobSpec } from '../../core/job';
 import { clockNote } from '../../core/schedule/clock-changes';
-import { showTime } from '../../core/show-time';
-import { type JobChange, type JobSide, compareJobs } from '../../operator/plan/compare';
-import { type Plan, planOf } from '../../operator/plan/plan';
-import { excludedIn, type PlanSpan } from '../../operator/plan/starts';
-import { UsageError } from '../cli-error';
-import { type FileOptions, jobsWithTag, loadFile, printWarnings } from '../jobs-file';
-import { OK, print, printJson, warn } from '../output';
-import { type TimeOptions, timeHere, timesOf, utc } from '../time';
-import { type JobsAtRef, jobsAt, warnOfNotice } from './at-ref';
-import { changesText, excludedText, leftOut, planText } from './plan-text';
+import { isUtc, showTime } from '../../core/show-time';
+import { oneLine } from '../../core/text';
+import { compareJobs, type JobChange, type JobSide } from '../../operator/plan/compare';
+import { type Plan, planOf, excludedIn, type PlanSpan, type Start } from '../../operator/plan/plan';
+import type { Options } from '../commands/command';
+import { fittedTable, folded, MIDDLE } from '../fit';
+import { type JobsAtRef, jobsAt, jobsTagged, loadFile, printWarnings, warnOfNotice } from '../jobs-file';
+import { answer, OK, style, UsageError, warn } from '../output';
+import { noDueTimes, ownClock, type ShowTime, timeHere, timesOf, utc } from '../time';
 
 /** Octets of a line of iCalendar, without its end: https://www.rfc-editor.org/rfc/rfc5545#section-3.1 */
 const LINE_OCTETS = 75;
@@ -19,60 +20,54 @@ const DAY_MS = 86_400_000;
 /** The reach of a look-up for due times. */
 const LONGEST_MS = 5 * 365 * DAY_MS;
 
-export interface PlanOptions extends FileOptions, TimeOptions {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly tag?: string | undefined;
+interface PlanOptions extends Options {
+  readonly from?: string;
+  readonly to?: string;
   readonly limit: number;
-  readonly against?: string | undefined;
-  readonly excluded?: boolean | undefined;
-  readonly ics?: boolean | undefined;
-  readonly json?: boolean | undefined;
+  readonly against?: string;
+  readonly excluded?: boolean;
+  readonly ics?: boolean;
 }
 
 /** `cronlease plan`: what would run when; with `--against` what a deployment of the file changes. */
 export function plan(options: PlanOptions): number {
-  const { against, to, ics, json } = options;
-  const other = to !== undefined ? '--to' : ics ? '--ics' : options.excluded ? '--excluded' : undefined;
+  const { against, limit, ics } = options;
+  const other = options.to !== undefined ? '--to' : ics ? '--ics' : options.excluded ? '--excluded' : undefined;
   if (against !== undefined && other !== undefined) {
     throw new UsageError(`--against compares two files: leave out ${other}`);
   }
   const instant = (text: string, option: string): EpochMs => timeHere(text, option, options, 'ahead');
   const from = options.from === undefined ? Math.floor(Date.now() / 1000) * 1000 : instant(options.from, '--from');
-  const until = to === undefined ? from + DAY_MS : instant(to, '--to');
-  if (until <= from) throw new UsageError('--to must be later than --from');
-  if (until > from + LONGEST_MS) throw new UsageError('--to must be within 5 years of --from: due times end there');
+  const to = options.to === undefined ? from + DAY_MS : instant(options.to, '--to');
+  if (to <= from) throw new UsageError('--to must be later than --from');
+  if (to > from + LONGEST_MS) throw new UsageError('--to must be within 5 years of --from: due times end there');
   const loaded = loadFile(options, { clockChanges: true });
-  if (against !== undefined) return compare(jobsAt(against, options), { loaded, at: from, options });
-  printWarnings(loaded);
-  const specs = options.tag === undefined ? loaded.jobsFile.jobs : jobsWithTag(loaded, options.tag, options);
-  if (options.excluded) return listExcluded(specs, { from, to: until, limit: options.limit }, options);
-  const planned = planOf(specs, { from, to: until, limit: options.limit });
   const show = timesOf(options);
+  if (against !== undefined) {
+    const old = jobsAt(against, options);
+    return tellChanges(old, compareJobs(old, loaded.jobsFile, from), { ...options, against }, show);
+  }
+  printWarnings(loaded);
+  const specs = jobsTagged(options, loaded) ?? loaded.jobsFile.jobs;
+  if (options.excluded) return listExcluded(specs, { from, to, limit }, options, show);
+  const planned = planOf(specs, { from, to, limit });
   if (ics) process.stdout.write(calendarText(planned, Date.now()));
-  else if (json) printJson(planned.starts.map(documentOf));
-  else print(planText(planned, { from, to: until, specs }, show).join('\n'));
-  if (ics || json) warnOfRest(planned, until);
+  else {
+    const document = planned.starts.map(({ notes, ...start }) => ({ ...startShape(start), notes }));
+    answer(options, document, () => planText(planned, { from, to, specs }, show).join('\n'));
+  }
+  if (ics || options.json) warnOfRest(planned, to);
   return OK;
 }
 
 /** `cronlease plan --excluded`: the times that `between`, `except` and calendars take out of the schedules. */
-function listExcluded(specs: readonly JobSpec[], span: PlanSpan, options: PlanOptions): number {
+function listExcluded(specs: readonly JobSpec[], span: PlanSpan, options: PlanOptions, show: ShowTime): number {
   const excluded = excludedIn(specs, span);
-  if (options.json) {
-    printJson(
-      excluded.starts.map(({ spec, scheduledFor, runsAt, by }) => ({
-        job: spec.name,
-        scheduledFor: new Date(scheduledFor).toISOString(),
-        runsAt: new Date(runsAt).toISOString(),
-        local: showTime(runsAt, spec.timeZone),
-        ...by,
-      })),
-    );
-  } else print(excludedText(excluded, span, timesOf(options)).join('\n'));
-  const rest = excluded.counted - excluded.starts.length;
-  if (rest > 0) warn(`${rest} later times are left out: see --to and --limit`);
-  if (excluded.countedTo < span.to) warn(`nothing from ${utc(excluded.countedTo)} on was looked at: see --to`);
+  const { starts, counted, countedTo } = excluded;
+  const document = starts.map(({ by, ...start }) => ({ ...startShape(start), ...by }));
+  answer(options, document, () => excludedText(excluded, span, show).join('\n'));
+  if (counted > starts.length) warn(`${counted - starts.length} later times are left out: see --to and --limit`);
+  if (countedTo < span.to) warn(`nothing from ${utc(countedTo)} on was looked at: see --to`);
   return OK;
 }
 
@@ -84,37 +79,27 @@ function warnOfRest(planned: Plan, to: EpochMs): void {
   }
 }
 
-function documentOf({ spec, scheduledFor, runsAt, notes }: Plan['starts'][number]): object {
+function startShape({ spec, scheduledFor, runsAt }: Start): object {
   return {
     job: spec.name,
-    scheduledFor: new Date(scheduledFor).toISOString(),
-    runsAt: new Date(runsAt).toISOString(),
+    scheduledFor: isoOf(scheduledFor),
+    runsAt: isoOf(runsAt),
     local: showTime(runsAt, spec.timeZone),
-    notes,
   };
 }
 
-interface Comparison {
-  readonly loaded: ReturnType<typeof loadFile>;
-  readonly at: EpochMs;
-  readonly options: PlanOptions;
-}
-
-function compare(old: JobsAtRef, { loaded, at, options }: Comparison): number {
-  const changes = compareJobs(old, loaded.jobsFile, at);
-  const shown = changes.slice(0, options.limit);
-  const rest = changes.length - shown.length;
-  if (options.json) {
-    return printJson({
-      against: options.against,
-      ...(old.notice !== undefined && { notice: old.notice }),
-      changes: shown.map(changeDocument),
-      leftOut: rest,
-    });
-  }
-  warnOfNotice(old);
-  print(changesText(changes, shown, options.against ?? '', timesOf(options)).join('\n'));
-  return OK;
+function tellChanges(
+  { notice }: JobsAtRef,
+  changes: readonly JobChange[],
+  options: PlanOptions & { readonly against: string },
+  show: ShowTime,
+): number {
+  const { against, limit } = options;
+  const shown = changes.slice(0, limit);
+  const leftOut = changes.length - shown.length;
+  if (options.json !== true) warnOfNotice(notice);
+  const document = { against, ...given({ notice }), changes: shown.map(changeDocument), leftOut };
+  return answer(options, document, () => changesText(changes, shown, against, show).join('\n'));
 }
 
 function changeDocument({ job, change, settings, before, after, clocks, deploy }: JobChange): object {
@@ -124,19 +109,15 @@ function changeDocument({ job, change, settings, before, after, clocks, deploy }
     settings,
     before: sideDocument(before),
     after: sideDocument(after),
-    clockChanges: clocks.map((clock) => ({
-      at: new Date(clock.at).toISOString(),
-      wall: clock.wall,
-      note: clockNote(clock),
-    })),
+    clockChanges: clocks.map((clock) => ({ at: isoOf(clock.at), wall: clock.wall, note: clockNote(clock) })),
     deploy,
   };
 }
 
 function sideDocument(side: JobSide | undefined): object | null {
   if (side === undefined) return null;
-  const { schedule, timeZone, enabled }: JobSpec = side.spec;
-  return { schedule, timeZone, enabled, dueTimes: side.dueTimes.map((due) => new Date(due).toISOString()) };
+  const { schedule, timeZone, enabled } = side.spec;
+  return { schedule, timeZone, enabled, dueTimes: side.dueTimes.map(isoOf) };
 }
 
 /** The starts as an iCalendar file, in UTC, each an event without a length. */
@@ -158,12 +139,12 @@ export function calendarText({ starts }: Plan, now: EpochMs): string {
     ]),
     'END:VCALENDAR',
   ];
-  return lines.map((line) => `${folded(line)}\r\n`).join('');
+  return lines.map((line) => `${contentLine(line)}\r\n`).join('');
 }
 
 /** `20260131T030000Z` */
 function basic(instant: EpochMs): string {
-  return new Date(instant).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  return isoOf(instant).replaceAll(/[-:]|\.\d+/g, '');
 }
 
 function escaped(text: string): string {
@@ -173,7 +154,7 @@ function escaped(text: string): string {
 }
 
 /** Continues a long line on the next ones, which begin with a space. No character is cut in two. */
-function folded(line: string): string {
+function contentLine(line: string): string {
   const parts: string[] = [];
   let part = '';
   let octets = 0;
@@ -188,4 +169,151 @@ function folded(line: string): string {
     octets += size;
   }
   return [...parts, part].join('\r\n');
+}
+
+const MOST_CLOCKS = 20;
+
+type Span = Pick<PlanSpan, 'from' | 'to'>;
+
+/** The starts, the fullest minutes, and the changes of clocks, in at most 80 columns. */
+export function planText(
+  plan: Plan,
+  { from, to, specs }: Span & { readonly specs: readonly JobSpec[] },
+  show: ShowTime,
+): readonly string[] {
+  const { starts, counted, busiest, touched, countedTo } = plan;
+  const many = `${number(counted)} ${counted === 1 ? 'start' : 'starts'}${countedTo < to ? ' and more' : ''}`;
+  const left = leftOut(plan, to, show);
+  const clocks = touched.slice(0, MOST_CLOCKS);
+  return [
+    style('bold', `${show(from)} to ${show(to)}: ${many}`),
+    ...without(specs),
+    ...(starts.length === 0 ? [] : ['', ...startTable(starts, show)]),
+    ...left.flatMap((line) => folded(line)),
+    ...(busiest.length === 0 ? [] : ['', style('bold', 'Fullest minutes')]),
+    ...busiest.flatMap((pileUp) => folded(pileUpText(pileUp, show))),
+    ...(clocks.length === 0 ? [] : ['', style('bold', 'Changes of clocks')]),
+    ...clocks.flatMap(({ spec, change }) => folded(`${change.wall.slice(0, 10)}  ${spec.name}: ${clockNote(change)}`)),
+    ...(touched.length > clocks.length ? [`and ${number(touched.length - clocks.length)} more`] : []),
+  ];
+}
+
+function pileUpText({ minute, jobs, groups }: Plan['busiest'][number], show: ShowTime): string {
+  const parts = groups.map(
+    ({ name, jobs: count, maxParallel }) => `${number(count)} of group "${name}", which run ${maxParallel} at a time`,
+  );
+  return [`${show(minute)}  ${number(jobs)} jobs start`, ...parts].join('; ');
+}
+
+/** What the list does not hold, as sentences. */
+export function leftOut({ starts, counted, countedTo }: Plan, to: EpochMs, show: ShowTime): readonly string[] {
+  const lines: string[] = [];
+  const last = starts.at(-1);
+  if (counted > starts.length && last !== undefined) {
+    const rest = number(counted - starts.length);
+    lines.push(`The list ends at ${show(last.runsAt)}; ${rest} later starts are left out: see --to and --limit.`);
+  }
+  if (countedTo < to) lines.push(`Nothing from ${show(countedTo)} on was counted: see --to.`);
+  return lines;
+}
+
+/** A sentence about the jobs that have no place in a plan. */
+function without(specs: readonly JobSpec[]): readonly string[] {
+  const count = (word: string, matches: (spec: JobSpec) => boolean): readonly string[] => {
+    const found = specs.filter(matches).length;
+    return found === 0 ? [] : [`${number(found)} ${word}`];
+  };
+  const parts = [
+    ...count('disabled', ({ enabled }) => !enabled),
+    ...count('always running', ({ enabled, kind }) => enabled && kind === 'always'),
+    ...count('on request only', ({ enabled, kind }) => enabled && kind === 'manual'),
+  ];
+  return parts.length === 0 ? [] : [`Not planned: ${parts.join(', ')}`];
+}
+
+function startTable(starts: Plan['starts'], show: ShowTime): readonly string[] {
+  return fittedTable(
+    starts,
+    [
+      ['STARTS', ({ runsAt }) => show(runsAt)],
+      ['JOB', ({ spec }) => spec.name, MIDDLE],
+      ['BY ITS CLOCKS', ({ spec, runsAt }) => ownClock(runsAt, spec)],
+      ['DUE', ({ scheduledFor, runsAt }) => (scheduledFor === runsAt ? '' : show(scheduledFor))],
+      ['AFTER', ({ spec }) => spec.requires.join(', '), MIDDLE],
+    ],
+    [
+      ['AFTER', 12],
+      ['JOB', 20],
+      ['DUE', 0],
+      ['BY ITS CLOCKS', 0],
+      ['AFTER', 0],
+      ['JOB', 10],
+    ],
+  );
+}
+
+/** The excluded times with their reasons, in at most 80 columns. */
+export function excludedText(
+  { starts, counted }: ReturnType<typeof excludedIn>,
+  { from, to }: Span,
+  show: ShowTime,
+): readonly string[] {
+  return [
+    style('bold', `${show(from)} to ${show(to)}: ${number(counted)} excluded`),
+    ...starts.flatMap(({ spec, runsAt, by: { setting, calendar, entry } }) => {
+      const clock = ownClock(runsAt, spec);
+      const line = `${show(runsAt)}${clock && ` (${clock})`}  ${style('bold', spec.name)}: ${calendar ?? setting}: ${oneLine(entry)}`;
+      return folded(line, 4);
+    }),
+  ];
+}
+
+const MARKS: Readonly<Record<JobChange['change'], string>> = { added: '+', removed: '-', changed: '~' };
+
+/** The changes of a jobs file, in at most 80 columns. */
+export function changesText(
+  all: readonly JobChange[],
+  shown: readonly JobChange[],
+  ref: string,
+  show: ShowTime,
+): readonly string[] {
+  if (all.length === 0) return [`No job is added, changed or removed since ${ref}.`];
+  const count = (kind: JobChange['change']): string =>
+    `${number(all.filter(({ change }) => change === kind).length)} ${kind}`;
+  return [
+    style('bold', `Since ${ref}: ${count('added')}, ${count('changed')}, ${count('removed')}`),
+    ...shown.flatMap((change) => ['', ...changeText(change, show)]),
+    ...(all.length > shown.length ? ['', `and ${number(all.length - shown.length)} more: see --limit`] : []),
+  ];
+}
+
+function changeText(
+  { job, change, settings, before, after, clocks, deploy }: JobChange,
+  show: ShowTime,
+): readonly string[] {
+  const what = settings.length === 0 ? change : `${change}: ${settings.join(', ')}`;
+  const sides = [...sideText('before', before, show), ...sideText('after', after, show)];
+  return [
+    ...folded(`${MARKS[change]} ${style('bold', job)}  ${what}`),
+    ...sides,
+    ...clocks.flatMap((clock) => folded(`  clocks  ${clock.wall.slice(0, 10)} ${clockNote(clock)}`, 10)),
+    ...folded(`  deploy  ${deploy}`, 10),
+  ];
+}
+
+function sideText(name: string, side: JobSide | undefined, show: ShowTime): readonly string[] {
+  if (side === undefined) return [];
+  const { spec, dueTimes } = side;
+  const zone = isUtc(spec.timeZone) ? '' : ` ${spec.timeZone}`;
+  const off = spec.enabled ? '' : ' (disabled)';
+  const head = `  ${name.padEnd(6)}  ${spec.schedule}${zone}${off}`;
+  const times = dueTimes.map((due) => {
+    const at = actualTime(spec, due);
+    return `          ${show(at)}  ${ownClock(at, spec)}`.trimEnd();
+  });
+  return [...folded(head, 10), ...(times.length === 0 ? [`          ${noDueTimes(spec)}`] : times)];
+}
+
+function number(count: number): string {
+  return count.toLocaleString('en-US');
 }

@@ -7,8 +7,7 @@ import { showSpan } from '../../core/show-time';
 import { oneLine } from '../../core/text';
 import { redactSetting } from '../../functions/redact';
 import type { LeaseStore } from '../../lease/store';
-import type { ShownRecord } from '../../operator/views/list-runs';
-import { inputOfRun, type ShownInput } from '../../operator/views/run-input';
+import { type ShownRecord, inputOfRun, type ShownInput } from '../../operator/views/runs';
 import { style } from '../output';
 import type { ShowTime } from '../time';
 

@@ -1,35 +1,28 @@
 import type { JobName } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { inParallel } from '../../core/in-parallel';
-import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { oneLine } from '../../core/text';
 import type { Listing } from '../../lease/store';
 import { stateIn } from '../../operator/job-state';
 import { unknownAnywhere } from '../../operator/subject';
 import { jobsIn } from '../../operator/views/list-jobs';
-import type { ShownRecord } from '../../operator/views/list-runs';
-import { errorLine } from '../../operator/views/run-errors';
-import { withAtWork } from '../../operator/views/run-at-work';
+import { type ShownRecord, withAtWork, recordsOf, errorLine } from '../../operator/views/runs';
 import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
-import { recordsOf } from '../../operator/views/runs-now';
-import { UsageError } from '../cli-error';
-import { columnsOver, type Concession, fitLine, fittedTable, paint } from '../fit';
-import { atHand, type FileOptions, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
-import { OK, print, printJson, warn } from '../output';
-import { openStore, type StorageOptions } from '../storage';
-import { type ShowTime, timeAbout, type TimeOptions, timesOf } from '../time';
+import { type Concession, fitText, fittedTable, MIDDLE } from '../fit';
+import type { Options } from '../commands/command';
+import { atHand, jobsTagged, loadFileIfAny } from '../jobs-file';
+import { OK, print, printJson, UsageError, warn } from '../output';
+import { openStore } from '../storage';
+import { type ShowTime, timeAbout, timesOf } from '../time';
 import { askedBy, attemptsMade, colourOf, deployment, lateness, recordInput, stretch, took } from './record-text';
 
-export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions, StartFilter {
+interface RunsOptions extends Options, StartFilter {
   readonly limit: number;
-  readonly tag?: string | undefined;
-  readonly failed?: boolean | undefined;
-  readonly outcome?: readonly string[] | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  readonly cursor?: string | undefined;
-  readonly json?: boolean | undefined;
+  readonly failed?: boolean;
+  readonly outcome?: readonly string[];
+  readonly since?: string;
+  readonly cursor?: string;
 }
 
 export async function runs(job: string | undefined, options: RunsOptions): Promise<number> {
@@ -38,12 +31,13 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     text === undefined ? undefined : timeAbout(job, text, option, options);
   const [since, until] = [time(options.since, '--since'), time(options.until, '--until')];
   const file = loadFileIfAny(options);
-  const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
+  const specs = file?.jobsFile.jobs ?? [];
+  const tagged = jobsTagged(options);
   if (job !== undefined && tagged !== undefined) throw new UsageError('JOB and --tag both name jobs: leave one out');
   const store = openStore(options);
   const listing = await store.list(job === undefined ? {} : { job: job as JobName });
-  const entries = jobsIn(listing, file?.jobsFile.jobs ?? []).jobs.filter(({ name }) =>
-    job === undefined ? listing.jobs.has(name) && isIn(tagged)(name) : name === job,
+  const entries = jobsIn(listing, specs).jobs.filter(({ name }) =>
+    job === undefined ? listing.jobs.has(name) && (tagged?.some((spec) => spec.name === name) ?? true) : name === job,
   );
   // Its records may outlive its row.
   const paged =
@@ -58,19 +52,22 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   if (
     job !== undefined &&
     records.length === 0 &&
-    !(listing.jobs.has(job as JobName) || (file?.jobsFile.jobs.some(({ name }) => name === job) ?? false))
+    !(listing.jobs.has(job as JobName) || specs.some(({ name }) => name === job))
   ) {
     const all = await store.list();
-    throw unknownAnywhere(job, file && atHand(file, options), { location: store.location, jobs: all.jobs.keys() });
+    throw unknownAnywhere(job, atHand(file, options), { location: store.location, jobs: all.jobs.keys() });
   }
   const cursor = page.next === undefined ? null : `${page.next.job}/${page.next.key}`;
   if (options.json) {
-    const specOf = (name: string): JobSpec | undefined => file?.jobsFile.jobs.find((spec) => spec.name === name);
     const keys = new Map(page.runs.map(({ runId, key }) => [runId, key]));
     const withInputs = await inParallel(records, async (listed) => {
       const key = keys.get(listed.runId);
-      const record = key === undefined ? listed : await withAtWork(store, listed, key, undefined);
-      const input = await recordInput(store, record, specOf(record.job));
+      const record = key === undefined ? listed : await withAtWork(store, listed, key);
+      const input = await recordInput(
+        store,
+        record,
+        specs.find(({ name }) => name === record.job),
+      );
       return input === undefined ? record : { ...record, input };
     });
     return printJson({ runs: withInputs, cursor });
@@ -83,8 +80,8 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   return OK;
 }
 
-function isFiltered({ failed, outcome, since, until, cursor, tag, ...options }: RunsOptions): boolean {
-  const { trigger, actor, channel, note } = options;
+function isFiltered(options: RunsOptions): boolean {
+  const { failed, outcome, since, until, cursor, tag, trigger, actor, channel, note } = options;
   return [failed, outcome, since, until, cursor, tag, trigger, actor, channel, note].some(
     (option) => option !== undefined,
   );
@@ -100,10 +97,6 @@ function readCursor(text: string): PageStart {
   const [, job = '', key = ''] = /^([a-z0-9-]{1,63})\/(\d{13}-(?:s|m-[0-9a-z]{1,64}))$/.exec(text) ?? [];
   if (key !== '') return { job, key };
   throw new UsageError(`--cursor ${JSON.stringify(text)} is not one that "cronlease runs" has printed: leave it out`);
-}
-
-function isIn(specs: readonly JobSpec[] | undefined): (job: JobName) => boolean {
-  return (job) => specs === undefined || specs.some(({ name }) => name === job);
 }
 
 /** These give way first where the line is short. */
@@ -123,44 +116,41 @@ const CONCESSIONS: readonly Concession[] = [
 ];
 
 function runsTable(records: readonly ShownRecord[], show: ShowTime, width: number): string {
-  const column = columnsOver(records);
-  const [heading = '', ...lines] = fittedTable(
+  const [heading, ...lines] = fittedTable(
+    records,
     [
-      column('JOB', ({ job }) => job, { cut: 'middle' }),
-      column('DUE', ({ scheduledFor }) => show(Date.parse(scheduledFor))),
-      column('OUTCOME', ({ outcome }) => [{ text: outcome, format: colourOf(outcome) }]),
-      column('LATE', lateness),
-      column('TOOK', took),
-      column('BY', deployment),
-      column('NOTES', (record) => notes(record, show)),
+      ['JOB', ({ job }) => job, MIDDLE],
+      ['DUE', ({ scheduledFor }) => show(Date.parse(scheduledFor))],
+      ['OUTCOME', ({ outcome }) => ({ text: outcome, format: colourOf(outcome) })],
+      ['LATE', lateness],
+      ['TOOK', took],
+      ['BY', deployment],
+      ['NOTES', (record) => notes(record, show)],
     ],
     CONCESSIONS,
     width,
   );
-  return [heading, ...records.flatMap((record, index) => [lines[index] ?? '', ...detailLines(record, width)])].join(
-    '\n',
-  );
+  const rows = records.flatMap((record, index) => [lines[index], ...detailLines(record, width)]);
+  return [heading, ...rows].join('\n');
 }
 
 function detailLines(record: ShownRecord, width: number): readonly string[] {
   const indent = '    ';
   const error = errorLine(record, width - indent.length);
-  const details = [askedBy(record), error && oneLine(error)].filter((text) => text !== undefined);
-  return details.map((text) => paint(fitLine([{ text: indent + text }], width)));
+  return [askedBy(record), error].flatMap((text) => (text === undefined ? [] : [fitText(indent + text, width)]));
 }
 
 function notes(record: ShownRecord, show: ShowTime): string {
   const { reason, trigger, overlappedRunId } = record;
   const attempts = attemptsMade(record);
-  return [
-    reason === null || reason === 'completed' ? '' : reason,
-    trigger === null || trigger === 'schedule' ? '' : trigger,
-    attempts > 1 ? `attempt ${attempts}` : '',
+  const all = [
+    reason !== 'completed' && reason,
+    trigger !== 'schedule' && trigger,
+    attempts > 1 && `attempt ${attempts}`,
     stretch(record, show),
-    overlappedRunId === undefined ? '' : `during ${overlappedRunId}`,
-  ]
-    .filter((note) => note !== '')
-    .join(', ');
+    overlappedRunId && `during ${overlappedRunId}`,
+  ];
+  return all.filter(Boolean).join(', ');
 }
 
 function printPause(job: JobName, listing: Listing, show: ShowTime): void {

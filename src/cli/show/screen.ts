@@ -8,7 +8,7 @@ const LONGEST_WAIT_MS = 60_000;
 const REPAINT_MS = 1_000;
 
 /** The part of a terminal's input that {@link openScreen} uses. */
-export interface Keyboard {
+interface Keyboard {
   readonly isTTY?: boolean;
   setRawMode?(raw: boolean): unknown;
   on(event: 'data', listener: (chunk: Buffer) => void): unknown;
@@ -18,7 +18,7 @@ export interface Keyboard {
 }
 
 /** The part of a terminal's output that {@link openScreen} uses. */
-export interface Display {
+interface Display {
   readonly columns: number;
   readonly rows: number;
   write(text: string): unknown;
@@ -27,15 +27,10 @@ export interface Display {
 }
 
 /** The whole of a terminal, for a picture that is repainted. */
-export interface Screen {
-  /** Replaces the picture. Lines that do not fit are left out. */
-  paint(lines: readonly string[]): void;
-  /** Gives the terminal back as it was before. */
-  close(): void;
-}
+export type Screen = ReturnType<typeof openScreen>;
 
 /** What the person at the terminal wants. */
-export interface Wishes {
+interface Wishes {
   quit(): void;
   /** The terminal has another size, or was shown again. */
   repaint(): void;
@@ -57,7 +52,7 @@ const CTRL_C = '\u0003';
 const CTRL_Z = '\u001a';
 
 /** Opens a terminal's whole screen. Nothing is erased before it is painted again, so that it does not flicker. */
-export function openScreen(keyboard: Keyboard, display: Display, wishes: Wishes): Screen {
+export function openScreen(keyboard: Keyboard, display: Display, wishes: Wishes) {
   let last: string | undefined;
   let isOpen = false;
   const isAsked = keyboard.isTTY === true;
@@ -95,14 +90,16 @@ export function openScreen(keyboard: Keyboard, display: Display, wishes: Wishes)
     keyboard.resume();
   }
   return {
-    paint(lines) {
+    /** Replaces the picture. Lines that do not fit are left out. */
+    paint(lines: readonly string[]): void {
       const rows = lines.slice(0, display.rows).map((line) => shown(line) + CLEAR_TO_LINE_END);
       const picture = rows.join('\r\n');
       if (!isOpen || picture === last) return;
       last = picture;
       display.write(`${BEGIN}${HOME}${picture}${CLEAR_BELOW}${END}`);
     },
-    close() {
+    /** Gives the terminal back as it was before. */
+    close(): void {
       display.off('resize', onResize);
       if (isAsked) {
         keyboard.off('data', onData);

@@ -2,11 +2,11 @@ import type { EpochMs } from '../../core/brand';
 import { wordOf } from '../../core/guide';
 import { shortSpan, showAge, showSpan } from '../../core/show-time';
 import { isFailing, needsAttention, SHOWN_STATES, type ShownState, shownState } from '../../core/shown-state';
-import { oneLine } from '../../core/text';
+import { counted, oneLine } from '../../core/text';
 import type { DeploymentStatus } from '../../manage/schema/about';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
-import { columnsOver, type Concession, fitLine, fittedTable, paint, type Span, wordLines, wrapped } from '../fit';
-import type { Style } from '../output';
+import { type Concession, fitText, fittedTable, folded, MIDDLE, RIGHT, type Span, wrapped } from '../fit';
+import { type Style, style } from '../output';
 import type { ShowTime } from '../time';
 
 /** How the state of everything is shown. */
@@ -93,7 +93,7 @@ const DEPLOYMENT_CONCESSIONS: readonly Concession[] = [
 export function statusLines(overview: Overview, view: StatusView): readonly string[] {
   const head = [
     ...wrapped([...summary(overview, view), timeGroup(view)], view.width),
-    ...overview.problems.map((text) => fit([{ text: `warning: ${text}`, format: 'yellow' }], view)),
+    ...overview.problems.map((text) => fitText(`warning: ${text}`, view.width, 'yellow')),
     ...overview.maintenance.flatMap((one) => maintenanceLines(one, view)),
     // What follows the jobs begins with an empty line.
     ...(overview.jobs.length === 0 ? [] : ['']),
@@ -106,12 +106,12 @@ export function statusLines(overview: Overview, view: StatusView): readonly stri
 
 /** How many jobs there are of each kind, the worst first. */
 function summary({ jobs }: Overview, { none }: StatusView): readonly (readonly Span[])[] {
-  if (jobs.length === 0) return [[{ text: none, format: 'bold' }]];
-  const groups = SHOWN_STATES.flatMap((state): readonly (readonly Span[])[] => {
+  const head: Span = { text: jobs.length === 0 ? none : counted(jobs.length, 'job'), format: 'bold' };
+  const states = SHOWN_STATES.map((state): Span => {
     const count = jobs.filter((job) => shownState(job) === state).length;
-    return count === 0 ? [] : [[{ text: `${count} ${state}`, format: STATE_FORMATS[state] }]];
+    return { text: count === 0 ? '' : `${count} ${state}`, format: STATE_FORMATS[state] };
   });
-  return [[{ text: jobs.length === 1 ? '1 job' : `${jobs.length} jobs`, format: 'bold' }], ...groups];
+  return [head, ...states.filter(({ text }) => text !== '')].map((span) => [span]);
 }
 
 function timeGroup({ now, show, note = '' }: StatusView): readonly Span[] {
@@ -125,44 +125,38 @@ function maintenanceLines(
 ): readonly string[] {
   const end = until === null ? '' : ` until ${view.show(Date.parse(until))}`;
   const lines = [
-    ...wordLines(oneLine(`Maintenance of ${jobs}, by ${by}: ${note}`), view.width),
+    ...folded(oneLine(`Maintenance of ${jobs}, by ${by}: ${note}`), 2, view.width),
     `  since ${view.show(Date.parse(since))}${end}`,
   ];
-  return lines.map((text) => fit([{ text, format: 'yellow' }], view));
+  return lines.map((text) => fitText(text, view.width, 'yellow'));
 }
 
-interface JobLines {
-  /** The line of the job, and what explains it. */
-  readonly lines: readonly string[];
-}
-
-function jobLines(jobs: readonly JobStatus[], view: StatusView): readonly JobLines[] {
-  const column = columnsOver(jobs);
+/** The heading, and for each job its line and what explains it. */
+function jobLines(jobs: readonly JobStatus[], view: StatusView): readonly (readonly string[])[] {
   const [heading = '', ...lines] = fittedTable(
+    jobs,
     [
-      column('JOB', ({ name }) => name, { cut: 'middle' }),
-      column('STATE', (job) => [{ text: stateText(job, view), format: STATE_FORMATS[shownState(job)] }]),
-      column('OUTCOMES', marksOf, { cut: 'newest' }),
-      column('LAST RUN', (job) => lastRunCell(job, view), { cut: 'parts' }),
-      column('TOOK', ({ lastRun }) => (lastRun === null ? '' : spanText(lastRun.durationMs)), RIGHT),
-      column('LATE', ({ lastRun }) => (lastRun === null ? '' : spanText(lastRun.latenessMs)), RIGHT),
-      column('NEXT', ({ nextDueAt }) => (nextDueAt === null ? '-' : `in ${showAge(Date.parse(nextDueAt) - view.now)}`)),
-      column('TAGS', ({ tags }) => [{ text: tags.join(','), format: 'dim' }]),
+      ['JOB', ({ name }) => name, MIDDLE],
+      ['STATE', (job) => ({ text: stateText(job, view), format: STATE_FORMATS[shownState(job)] })],
+      ['OUTCOMES', marksOf, { cut: 'newest' }],
+      ['LAST RUN', (job) => lastRunCell(job, view), { cut: 'parts' }],
+      ['TOOK', ({ lastRun }) => (lastRun === null ? '' : spanText(lastRun.durationMs)), RIGHT],
+      ['LATE', ({ lastRun }) => (lastRun === null ? '' : spanText(lastRun.latenessMs)), RIGHT],
+      ['NEXT', ({ nextDueAt }) => (nextDueAt === null ? '-' : `in ${showAge(Date.parse(nextDueAt) - view.now)}`)],
+      ['TAGS', ({ tags }) => ({ text: tags.join(','), format: 'dim' })],
     ],
     JOB_CONCESSIONS,
     view.width,
   );
   return [
-    { lines: [heading] },
+    [heading],
     ...jobs.map((job, index) => {
       const detail = detailOf(job, view);
       const line = lines[index] ?? '';
-      return { lines: detail === '' ? [line] : [line, fit([{ text: `  ${detail}`, format: 'dim' }], view)] };
+      return detail === '' ? [line] : [line, fitText(`  ${detail}`, view.width, 'dim')];
     }),
   ];
 }
-
-const RIGHT = { align: 'right' } as const;
 
 function spanText(ms: number | null): string {
   return ms === null ? '-' : shortSpan(Math.max(0, ms));
@@ -183,17 +177,11 @@ function progressText({ state, currentRun, dueSince }: JobStatus, { now }: Statu
 
 /** One character for each of the last outcomes, the newest last. */
 function marksOf(job: JobStatus): readonly Span[] {
-  return markNames(job).flatMap((name) => {
-    const mark = MARKS[name];
-    return mark === undefined ? [] : [{ text: mark.sign, format: mark.format }];
-  });
+  return markNames(job).map((name) => ({ text: MARKS[name]?.sign ?? '', format: MARKS[name]?.format }));
 }
 
 function markNames({ recent, currentRun }: JobStatus): readonly string[] {
-  const names = recent.map(({ outcome }) => {
-    const name = outcome ?? 'unknown';
-    return name in MARKS ? name : 'unrun';
-  });
+  const names = recent.map(({ outcome }) => outcome ?? 'unknown').map((name) => (name in MARKS ? name : 'unrun'));
   return currentRun === null ? names : [...names, 'running'];
 }
 
@@ -219,41 +207,41 @@ function stateDetail(job: JobStatus, view: StatusView): string {
   const { state, pause, overdueSince, dueSince, currentRun, failures } = job;
   // Without a file, its jobs are not known.
   const detail = view.hasFile ? job.detail : (job.detail?.replace(/(?:; )?not in this jobs file$/, '') ?? '') || null;
-  const row = failures > 1 ? [`${failures} failures in a row`] : [];
-  const progress = shownState(job) === state ? [] : [progressText(job, view)];
+  const row = failures > 1 && `${failures} failures in a row`;
+  const progress = shownState(job) !== state && progressText(job, view);
   switch (state) {
     case 'unreadable':
       return oneLine(detail ?? '');
     case 'overdue':
-      return [
-        ...(overdueSince === null ? [] : [`overdue for ${span(overdueSince, view)}`]),
-        ...(dueSince === null ? [] : [`due for ${span(dueSince, view)} and not claimed`]),
-        ...row,
-      ].join(', ');
+      return listed([
+        overdueSince && `overdue for ${span(overdueSince, view)}`,
+        dueSince && `due for ${span(dueSince, view)} and not claimed`,
+        row,
+      ]);
     case 'paused':
       return pause === null ? '' : oneLine(pauseText(pause, view));
     case 'retrying': {
-      const retryAt = currentRun?.retryAt ?? null;
-      const next = retryAt === null ? [] : [`next attempt in ${showAge(Date.parse(retryAt) - view.now)}`];
-      const attempt = currentRun === null ? [] : [`attempt ${currentRun.attempt} is over`];
-      return detail === null ? [...attempt, ...next, ...row].join(', ') : [detail, ...row].join(', ');
+      if (detail !== null) return listed([detail, row]);
+      const { attempt, retryAt = null } = currentRun ?? {};
+      const next = retryAt && `next attempt in ${showAge(Date.parse(retryAt) - view.now)}`;
+      return listed([attempt !== undefined && `attempt ${attempt} is over`, next, row]);
     }
     case 'waiting':
-      return [...progress, ...(job.manualRuns > 0 && detail !== null ? [detail] : []), ...row].join(', ');
-    case 'running':
-      return currentRun !== null && currentRun.attempt > 1
-        ? [
-            ...progress,
-            `attempt ${currentRun.attempt}`,
-            ...(currentRun.holder === null ? [] : [`on ${currentRun.holder}`]),
-            ...row,
-          ].join(', ')
-        : [...progress, ...(detail === null ? [] : [detail]), ...row].join(', ');
+      return listed([progress, job.manualRuns > 0 && detail, row]);
+    case 'running': {
+      if (currentRun === null || currentRun.attempt <= 1) return listed([progress, detail, row]);
+      const { attempt, holder } = currentRun;
+      return listed([progress, `attempt ${attempt}`, holder !== null && `on ${holder}`, row]);
+    }
     case 'idle':
-      return [...(detail !== null ? [detail] : []), ...row].join(', ');
+      return listed([detail, row]);
     case 'disabled':
       return '';
   }
+}
+
+function listed(parts: readonly (string | false | null)[]): string {
+  return parts.filter((part) => part !== false && part !== null && part !== '').join(', ');
 }
 
 function pauseText({ by, note, since, until }: NonNullable<JobStatus['pause']>, { show }: StatusView): string {
@@ -267,23 +255,26 @@ function span(since: string, { now }: StatusView): string {
 
 function deploymentLines({ deployments }: Overview, view: StatusView): readonly string[] {
   if (deployments.length === 0) {
-    return ['', fit([{ text: 'No deployment has reported a tick in the last week.', format: 'red' }], view)];
+    return ['', fitText('No deployment has reported a tick in the last week.', view.width, 'red')];
   }
-  const column = columnsOver(deployments);
   const newest = Math.max(...deployments.map(({ revision }) => revision));
   const lines = fittedTable(
+    deployments,
     [
-      column('DEPLOYMENT', ({ name }) => name, { cut: 'middle' }),
-      column('STATE', (one) => [deploymentState(one)]),
-      column('TICKED', ({ tickedAt }) => `${showAge(view.now - Date.parse(tickedAt))} ago`),
-      column('VERSION', ({ version }) => version),
-      column('REVISION', ({ revision }) =>
-        revision < newest ? [{ text: `${revision} (old)`, format: 'yellow' }] : String(revision),
-      ),
-      column('SKEW', ({ skewMs }) =>
-        skewMs === 0 ? '-' : [{ text: `${skewMs < 0 ? '-' : '+'}${shortSpan(Math.abs(skewMs))}`, format: 'yellow' }],
-      ),
-      column('CORDON', ({ cordon }) => (cordon === null ? '' : `${cordon.by}: ${cordon.note}`)),
+      ['DEPLOYMENT', ({ name }) => name, MIDDLE],
+      ['STATE', deploymentState],
+      ['TICKED', ({ tickedAt }) => `${showAge(view.now - Date.parse(tickedAt))} ago`],
+      ['VERSION', ({ version }) => version],
+      [
+        'REVISION',
+        ({ revision }) => (revision < newest ? { text: `${revision} (old)`, format: 'yellow' } : String(revision)),
+      ],
+      [
+        'SKEW',
+        ({ skewMs }) =>
+          skewMs === 0 ? '-' : { text: `${skewMs < 0 ? '-' : '+'}${shortSpan(Math.abs(skewMs))}`, format: 'yellow' },
+      ],
+      ['CORDON', ({ cordon }) => (cordon === null ? '' : `${cordon.by}: ${cordon.note}`)],
     ],
     DEPLOYMENT_CONCESSIONS,
     view.width,
@@ -316,28 +307,14 @@ function hintLines({ jobs }: Overview, { width, show }: StatusView): readonly st
   const worst = jobs.find((job) => needsAttention(job) && job.lastRun !== null && isFailing(job));
   if (worst?.lastRun == null) return [];
   const hint = `Why: cronlease why ${worst.name} ${show(Date.parse(worst.lastRun.scheduledFor))}`;
-  return hint.length > width ? [] : ['', paint([{ text: hint, format: 'dim' }])];
+  return hint.length > width ? [] : ['', style('dim', hint)];
 }
 
 /** As many jobs as there is room for. The worst come first, so that these are shown. */
-function shortened(jobs: readonly JobLines[], room: number, view: StatusView): readonly string[] {
-  const all = jobs.flatMap(({ lines }) => lines);
+function shortened(jobs: readonly (readonly string[])[], room: number, view: StatusView): readonly string[] {
+  const all = jobs.flat();
   if (all.length <= room) return all;
-  const shown: string[] = [];
-  let count = 0;
-  for (const { lines } of jobs) {
-    if (shown.length + lines.length > room - 1) break;
-    shown.push(...lines);
-    count += 1;
-  }
-  return [...shown, fit([{ text: `… and ${jobs.length - count} more`, format: 'dim' }], view)];
-}
-
-function fit(parts: readonly Span[], { width }: StatusView): string {
-  return paint(
-    fitLine(
-      parts.map(({ text, format }) => ({ text: oneLine(text), format })),
-      width,
-    ),
-  );
+  const tooMany = jobs.findIndex((_, index) => jobs.slice(0, index + 1).flat().length > room - 1);
+  const left = `… and ${jobs.length - tooMany} more`;
+  return [...jobs.slice(0, tooMany).flat(), fitText(left, view.width, 'dim')];
 }

@@ -1,121 +1,91 @@
 import { parseDuration } from '../../core/duration';
+import { selects } from '../../core/job-pattern';
 import { showAge } from '../../core/show-time';
 import { needsAttention } from '../../core/shown-state';
 import { printableJson } from '../../core/text';
 import { durationSetting } from '../../functions/settings';
-import type { JobStatus, Overview } from '../../manage/schema/jobs';
+import type { Overview } from '../../manage/schema/jobs';
+import { unknownAnywhere } from '../../operator/subject';
 import { readOverview } from '../../operator/views/overview';
-
-import { type FileAtHand, unknownAnywhere } from '../../operator/subject';
 import { systemClock } from '../../system-clock';
-import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
+import type { Options } from '../commands/command';
+import { atHand, jobsTagged, loadFileIfAny } from '../jobs-file';
 import { NO, OK, print, printJson, warn } from '../output';
-import { type Screen, type Sight, openScreen, watch } from './screen';
-import { selects } from '../../core/job-pattern';
-import { type StatusView, statusLines } from './status-text';
-import { type StorageOptions, devStorage, openStore } from '../storage';
-import { type TimeOptions, timesOf } from '../time';
+import { withSignal } from '../../lease/store';
+import { devStorage, openStore, type StorageOptions } from '../storage';
+import { timesOf } from '../time';
+import { openScreen, type Screen, type Sight, watch } from './screen';
+import { statusLines, type StatusView } from './status-text';
 
-export interface StatusOptions extends FileOptions, StorageOptions, TimeOptions {
-  readonly tag?: string | undefined;
-  readonly failed?: boolean | undefined;
-  readonly watch?: boolean | undefined;
-  readonly json?: boolean | undefined;
+interface StatusOptions extends Options {
+  readonly failed?: boolean;
+  readonly watch?: boolean;
 }
 
 type Reading = (signal?: AbortSignal) => Promise<Overview>;
+type LinesOf = (state: Overview, more?: Partial<StatusView>) => readonly string[];
 
 export async function status(jobs: readonly string[], options: StatusOptions): Promise<number> {
   const file = loadFileIfAny(options);
-  const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
+  const hasFile = file !== undefined;
+  const tagged = jobsTagged(options)?.map(({ name }) => name);
   const store = openStore(options);
-  const names = tagged?.map(({ name }) => name);
-  const select = selection(jobs, names);
+  const isSelected = (name: string): boolean =>
+    (jobs.length === 0 || jobs.some((job) => selects(job, name))) &&
+    (tagged === undefined || tagged.some((one) => one === name));
   const read: Reading = async (signal) => {
-    const all = await readOverview(store, file?.jobsFile.jobs ?? [], signal && { signal });
-    assertKnown(jobs, all, file && atHand(file, options), store.location);
-    const wanted = (job: JobStatus): boolean => !options.failed || needsAttention(job, file !== undefined);
-    return { ...all, jobs: all.jobs.filter((job) => select(job.name) && wanted(job)) };
+    const all = await readOverview(signal ? withSignal(store, signal) : store, file?.jobsFile.jobs ?? []);
+    const names = all.jobs.map(({ name }) => name);
+    const unknown = jobs.find((job) => !names.some((name) => selects(job, name)));
+    if (unknown !== undefined) {
+      throw unknownAnywhere(unknown, atHand(file, options), { location: store.location, jobs: names });
+    }
+    const selected = all.jobs.filter(({ name }) => isSelected(name));
+    return { ...all, jobs: options.failed ? selected.filter((job) => needsAttention(job, hasFile)) : selected };
   };
-  const seen = options.watch
-    ? await follow(read, file !== undefined, options)
-    : await once(read, file !== undefined, options);
+  const show = timesOf(options);
+  const linesOf: LinesOf = (state, more = {}) =>
+    statusLines(state, {
+      now: Date.parse(state.now),
+      width: process.stdout.isTTY ? process.stdout.columns : Infinity,
+      hasFile,
+      show,
+      none: options.failed ? 'No job needs attention' : 'No jobs',
+      ...more,
+    });
+  const seen = options.watch ? await follow(read, linesOf, options) : await read();
+  if (!options.watch && seen !== undefined) {
+    if (options.json) printJson(seen);
+    else {
+      for (const problem of seen.problems) warn(problem);
+      if (!hasFile)
+        warn('there is no jobs file here: schedules, next due times and tags are not known (add --file FILE)');
+      print(linesOf({ ...seen, problems: [] }).join('\n'));
+    }
+  }
   return options.failed && seen !== undefined && seen.jobs.length > 0 ? NO : OK;
 }
 
-function selection(jobs: readonly string[], tagged: readonly string[] | undefined): (name: string) => boolean {
-  return (name) =>
-    (jobs.length === 0 || jobs.some((job) => selects(job, name))) && (tagged === undefined || tagged.includes(name));
-}
-
-function assertKnown(
-  jobs: readonly string[],
-  { jobs: known }: Overview,
-  file: FileAtHand | undefined,
-  location: string,
-): void {
-  const names = known.map(({ name }) => name);
-  const unknown = jobs.find((job) => !names.some((name) => selects(job, name)));
-  if (unknown !== undefined) throw unknownAnywhere(unknown, file, { location, jobs: names });
-}
-
-async function once(read: Reading, hasFile: boolean, options: StatusOptions): Promise<Overview> {
-  const overview = await read();
-  if (options.json) {
-    printJson(overview);
-    return overview;
-  }
-  for (const problem of overview.problems) warn(problem);
-  if (!hasFile) warn('there is no jobs file here: schedules, next due times and tags are not known (add --file FILE)');
-  print(lines({ ...overview, problems: [] }, hasFile, options).join('\n'));
-  return overview;
-}
-
-function lines(
-  state: Overview,
-  hasFile: boolean,
-  options: StatusOptions,
-  more: Partial<StatusView> = {},
-): readonly string[] {
-  const { stdout } = process;
-  return statusLines(state, {
-    now: Date.parse(state.now),
-    width: stdout.isTTY ? stdout.columns : Infinity,
-    rows: undefined,
-    hasFile,
-    show: timesOf(options),
-    none: options.failed ? 'No job needs attention' : 'No jobs',
-    ...more,
-  });
-}
+const ENDS = ['SIGINT', 'SIGTERM'] as const;
 
 /** Shows the state until q or Ctrl+C, or until there is nothing to wait for. */
-async function follow(read: Reading, hasFile: boolean, options: StatusOptions): Promise<Overview | undefined> {
+async function follow(read: Reading, linesOf: LinesOf, options: StatusOptions): Promise<Overview | undefined> {
   const end = new AbortController();
   const stop = (): void => end.abort();
   for (const signal of ENDS) process.on(signal, stop);
-  const isLive = process.stdout.isTTY && options.json !== true;
   const everyMs = pollInterval(options);
-  const watched = {
-    read,
-    everyMs,
-    isOver: ({ jobs, deployments }: Overview) => jobs.length + deployments.length === 0 && options.failed !== true,
-  };
+  const isLive = process.stdout.isTTY && options.json !== true;
+  const { show, close } = isLive ? liveView(stop, linesOf, everyMs) : changesView(linesOf, options);
+  const isOver = ({ jobs, deployments }: Overview): boolean =>
+    jobs.length + deployments.length === 0 && options.failed !== true;
   try {
-    if (!isLive) return await watch({ ...watched, show: printChanges(hasFile, options) }, systemClock, end.signal);
-    const live = liveView(stop, (sight) => liveLines(sight, hasFile, everyMs, options));
-    try {
-      return await watch({ ...watched, show: live.show }, systemClock, end.signal);
-    } finally {
-      live.close();
-      if (live.last !== undefined) print(lines(live.last.state, hasFile, options).join('\n'));
-    }
+    return await watch({ read, everyMs, isOver, show }, systemClock, end.signal);
   } finally {
+    close();
     for (const signal of ENDS) process.off(signal, stop);
   }
 }
 
-const ENDS = ['SIGINT', 'SIGTERM'] as const;
 /** Often enough for a person who looks at a cluster on the same machine. */
 const LEAST_INTERVAL_MS = 2_000;
 
@@ -129,18 +99,26 @@ function pollInterval(options: StorageOptions): number {
   return Math.max(LEAST_INTERVAL_MS, sweepMs);
 }
 
+interface View {
+  show(sight: Sight<Overview>): void;
+  close(): void;
+}
+
 /** Prints a state if it differs from the last one, for a reader that is not a terminal. */
-function printChanges(hasFile: boolean, options: StatusOptions): (sight: Sight<Overview>) => void {
+function changesView(linesOf: LinesOf, options: StatusOptions): View {
   let last: string | undefined;
   let lastTrouble: string | undefined;
-  return ({ state, trouble }) => {
-    if (trouble !== undefined && trouble !== lastTrouble) warn(trouble);
-    lastTrouble = trouble;
-    const key = whatChanges(state);
-    if (key === last) return;
-    if (options.json) print(printableJson(state));
-    else print(`${last === undefined ? '' : '\n'}${lines(state, hasFile, options).join('\n')}`);
-    last = key;
+  return {
+    show({ state, trouble }) {
+      if (trouble !== undefined && trouble !== lastTrouble) warn(trouble);
+      lastTrouble = trouble;
+      const key = whatChanges(state);
+      if (key === last) return;
+      if (options.json) print(printableJson(state));
+      else print(`${last === undefined ? '' : '\n'}${linesOf(state).join('\n')}`);
+      last = key;
+    },
+    close: () => undefined,
   };
 }
 
@@ -154,53 +132,42 @@ function whatChanges({ jobs, deployments, maintenance, problems }: Overview): st
   });
 }
 
-function liveLines(
-  { state, ageMs, trouble }: Sight<Overview>,
-  hasFile: boolean,
-  everyMs: number,
-  options: StatusOptions,
-): readonly string[] {
-  const problems = trouble === undefined ? state.problems : [`${trouble} Shown: the state ${showAge(ageMs)} ago.`];
-  return lines({ ...state, problems }, hasFile, options, {
-    now: Date.parse(state.now) + ageMs,
-    rows: process.stdout.rows,
-    note: `  every ${showAge(everyMs)}, q ends`,
-  });
-}
-
-interface LiveView {
-  show(sight: Sight<Overview>): void;
-  close(): void;
-  readonly last: Sight<Overview> | undefined;
-}
-
 /** The picture in the terminal, from the first state on: an error of the first reading is printed as any other. */
-function liveView(quit: () => void, linesOf: (sight: Sight<Overview>) => readonly string[]): LiveView {
+function liveView(quit: () => void, linesOf: LinesOf, everyMs: number): View {
   let screen: Screen | undefined;
   let last: Sight<Overview> | undefined;
   const repaint = (): void => {
-    if (last !== undefined) screen?.paint(linesOf(last));
+    if (last === undefined) return;
+    const { state, ageMs, trouble } = last;
+    const problems = trouble === undefined ? state.problems : [`${trouble} Shown: the state ${showAge(ageMs)} ago.`];
+    const lines = linesOf(
+      { ...state, problems },
+      {
+        now: Date.parse(state.now) + ageMs,
+        rows: process.stdout.rows,
+        note: `  every ${showAge(everyMs)}, q ends`,
+      },
+    );
+    screen?.paint(lines);
   };
   const suspend = (resumed: () => void): void => {
     process.once('SIGCONT', resumed);
     process.kill(process.pid, 'SIGTSTP');
   };
-  const close = (): void => {
-    process.off('exit', close);
-    screen?.close();
-  };
+  const leave = (): void => screen?.close();
   return {
     show(sight) {
       last = sight;
       if (screen === undefined) {
         screen = openScreen(process.stdin, process.stdout, { quit, repaint, suspend });
-        process.on('exit', close);
+        process.on('exit', leave);
       }
       repaint();
     },
-    close,
-    get last() {
-      return last;
+    close() {
+      process.off('exit', leave);
+      leave();
+      if (last !== undefined) print(linesOf(last.state).join('\n'));
     },
   };
 }

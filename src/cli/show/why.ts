@@ -1,21 +1,20 @@
 import { leftJob } from '../../config/load';
 import { formatDuration } from '../../core/duration';
 import { given } from '../../core/given';
+import { isoOf } from '../../core/iso';
 import { showRanges } from '../../core/item-table';
 import { errorTrace, userFrames } from '../../core/recorded-error';
-import { showSpan } from '../../core/show-time';
 import { oneLine } from '../../core/text';
 import { subjectOf } from '../../operator/subject';
-import { backfilledRuns } from '../../operator/views/backfilled';
+import { backfilledRuns, explainLeft, explainTime, type Explanation } from '../../operator/views/explain';
 import { describe, firstWaits, itemCounts, progressText } from '../../operator/views/describe';
-import { explainLeft, explainTime, type Explanation } from '../../operator/views/explain';
-import type { ShownAttempt, ShownRecord } from '../../operator/views/list-runs';
-import type { ShownInput } from '../../operator/views/run-input';
+import type { ShownAttempt, ShownRecord, ShownInput } from '../../operator/views/runs';
 import { folded } from '../fit';
-import { atHand, type FileOptions, loadFile } from '../jobs-file';
-import { OK, OWN, print, printJson, style, warn } from '../output';
-import { openStore, type StorageOptions } from '../storage';
-import { bothTimes, parseTime, type ShowTime, timeIn, type TimeOptions, timesOf } from '../time';
+import type { Options } from '../commands/command';
+import { atHand, loadFile } from '../jobs-file';
+import { answer, OWN, style, warn } from '../output';
+import { openStore } from '../storage';
+import { bothTimes, parseTime, type ShowTime, timeIn, timesOf, waitsText } from '../time';
 import {
   askedBy,
   attemptsMade,
@@ -29,49 +28,43 @@ import {
   tookAndWaited,
 } from './record-text';
 
-export interface WhyOptions extends FileOptions, StorageOptions, TimeOptions {
-  readonly verbose?: boolean | undefined;
-  readonly json?: boolean | undefined;
-}
-
-export async function why(job: string, time: string, options: WhyOptions): Promise<number> {
+export async function why(
+  job: string,
+  time: string,
+  options: Options & { readonly verbose?: boolean },
+): Promise<number> {
   const moment = parseTime(time, 'TIME');
   const loaded = loadFile(options);
   const store = openStore(options);
-  const spec = loaded.jobsFile.jobs.find(({ name }) => name === job);
+  const { jobs, revision } = loaded.jobsFile;
+  const spec = jobs.find(({ name }) => name === job);
+  const at = timeIn(moment, spec?.timeZone ?? 'UTC');
+  const left = async () => leftJob((await subjectOf(store, job, atHand(loaded, options))).name);
   const explanation =
     spec === undefined
-      ? await explainLeft(
-          store,
-          leftJob((await subjectOf(store, job, atHand(loaded, options))).name),
-          timeIn(moment, 'UTC'),
-          'this jobs file',
-        )
-      : await explainTime(store, spec, loaded.jobsFile.revision, timeIn(moment, spec.timeZone));
+      ? await explainLeft(store, await left(), at, 'this jobs file')
+      : await explainTime(store, spec, revision, at);
   const backfills = await backfilledRuns(store, explanation);
   const input = await recordInput(store, explanation.record, spec);
   for (const warning of explanation.warnings) warn(warning);
-  if (options.json) {
-    const { due, outcome, reason, record, items, orchestration, progress } = explanation;
-    const at = new Date(explanation.time).toISOString();
-    const excludedBy = reason === 'excluded' ? { excludedBy: explanation.job.excluded?.by(explanation.time) } : {};
-    const shown = record === null ? null : { ...record, ...given({ input }) };
-    printJson({
-      job,
-      time: at,
-      due,
-      outcome,
-      reason,
-      record: shown,
-      backfills,
-      ...excludedBy,
-      ...given({ items, orchestration, progress }),
-    });
-  } else {
-    const show = timesOf(options);
-    print([text(explanation, input, show, options.verbose === true), ...backfillText(backfills, show)].join('\n'));
-  }
-  return OK;
+  const { due, outcome, reason, items, orchestration, progress } = explanation;
+  const excludedBy = reason === 'excluded' ? { excludedBy: explanation.job.excluded?.by(explanation.time) } : {};
+  const record = explanation.record && { ...explanation.record, ...given({ input }) };
+  const document = {
+    job,
+    time: isoOf(explanation.time),
+    due,
+    outcome,
+    reason,
+    record,
+    backfills,
+    ...excludedBy,
+    ...given({ items, orchestration, progress }),
+  };
+  const show = timesOf(options);
+  return answer(options, document, () =>
+    [text(explanation, input, show, options.verbose === true), ...backfillText(backfills, show)].join('\n'),
+  );
 }
 
 function text(explanation: Explanation, input: ShownInput | undefined, show: ShowTime, verbose: boolean): string {
@@ -92,23 +85,17 @@ export function backfillText(backfills: readonly ShownRecord[], show: ShowTime):
   return backfills.flatMap((record) => {
     const { outcome, reason, runId, startedAt, endedAt } = record;
     const why = reason === null ? '' : ` (${reason})`;
-    const facts: (readonly [string, string])[] = [
-      ['run', runId],
-      ['asked', askedBy(record) ?? ''],
-      ['started', startedAt === null ? '' : show(Date.parse(startedAt))],
-      ['ended', endedAt === null ? '' : `${show(Date.parse(endedAt))}, ${tookAndWaited(record)}`],
-      ['attempts', `${String(attemptsMade(record))}, the last on ${deployment(record)}`],
-      ['error', lastError(record) ?? ''],
-    ];
-    const lines = facts
-      .filter(([name, value]) => value !== '' && (name !== 'attempts' || record.attempts.length > 0))
-      .flatMap(([name, value]) => folded(`  ${name.padEnd(8)} ${value}`, 11));
+    const facts = factLines({
+      run: runId,
+      asked: askedBy(record),
+      started: startedAt && show(Date.parse(startedAt)),
+      ended: endedAt && `${show(Date.parse(endedAt))}, ${tookAndWaited(record)}`,
+      attempts: record.attempts.length > 0 && `${attemptsMade(record)}, the last on ${deployment(record)}`,
+      error: lastError(record),
+    });
+    const lines = facts.flatMap((line) => folded(line, 11));
     return ['', `Back-filled: ${paintOutcome(outcome)}${why}`, ...lines];
   });
-}
-
-function waitFor(waitedMs: number | undefined, what: string): string {
-  return waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for ${what}`;
 }
 
 function recordLines(
@@ -121,30 +108,31 @@ function recordLines(
   const at = (iso: string): string => show(Date.parse(iso));
   const started = record.startedAt === null ? '' : at(record.startedAt);
   const late = lateness(record);
-  const { waitedForGroupMs, waitedForConcurrencyMs } = firstWaits(record);
-  const waits =
-    waitFor(waitedForGroupMs, 'a place in its group') + waitFor(waitedForConcurrencyMs, 'the concurrency limit');
-  const lines: (readonly [string, string])[] = [
-    ['run', several === '' ? record.runId : ''],
-    ['stretch', several === '' ? '' : `${at(record.scheduledFor)}, ${several}`],
-    ['during', record.overlappedRunId ?? ''],
-    ['trigger', record.trigger ?? ''],
-    ['asked', askedBy(record) ?? ''],
-    ['started', late === '' ? started : `${started}, ${late} late${waits}`],
-    ['ended', record.endedAt === null ? '' : `${at(record.endedAt)}, ${tookAndWaited(record)}`],
-    ['input', input === undefined ? '' : inputText(input)],
-    ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
-    ['changed', record.resultChanges?.join('; ') ?? ''],
-    ['items', record.items === undefined ? '' : itemCounts(record.items)],
-    ['durable', record.orchestration ?? ''],
-    ['progress', record.state === 'final' || record.progress === undefined ? '' : progressText(record.progress)],
-  ];
-  const facts = lines.filter(([, value]) => value !== '').map(([name, value]) => `  ${name.padEnd(8)} ${value}`);
+  const facts = factLines({
+    run: several === '' && record.runId,
+    stretch: several && `${at(record.scheduledFor)}, ${several}`,
+    during: record.overlappedRunId,
+    trigger: record.trigger,
+    asked: askedBy(record),
+    started: late === '' ? started : `${started}, ${late} late${waitsText(firstWaits(record))}`,
+    ended: record.endedAt && `${at(record.endedAt)}, ${tookAndWaited(record)}`,
+    input: input && inputText(input),
+    result: record.result === undefined ? '' : JSON.stringify(record.result),
+    changed: record.resultChanges?.join('; '),
+    items: record.items && itemCounts(record.items),
+    durable: record.orchestration,
+    progress: record.state !== 'final' && record.progress && progressText(record.progress),
+  });
   return [
     ...facts,
     ...itemLines(record, verbose),
     ...record.attempts.flatMap((attempt) => attemptLines(attempt, at, verbose)),
   ];
+}
+
+/** A line for each fact that there is. */
+function factLines(facts: Readonly<Record<string, string | false | null | undefined>>): readonly string[] {
+  return Object.entries(facts).flatMap(([name, value]) => (value ? [`  ${name.padEnd(8)} ${value}`] : []));
 }
 
 /** Failed items in a terminal, unless it is verbose. */
@@ -158,6 +146,7 @@ export function itemLines({ items }: Pick<ShownRecord, 'items'>, verbose: boolea
   const more = items.failed - failed.length;
   const { notEnded = [], noted = [] } = items;
   const shown = verbose ? noted : noted.slice(0, RANGES_SHOWN);
+  const waiting = items.noted === undefined ? 'not ended' : 'waiting, or begun in the last 20 s';
   return [
     ...failed.map(({ index, attempts, error = '' }) => {
       const calls = attempts === 1 ? '' : ` after ${String(attempts)} calls`;
@@ -166,11 +155,7 @@ export function itemLines({ items }: Pick<ShownRecord, 'items'>, verbose: boolea
     ...(more > 0 ? [`  and ${String(more)} more`] : []),
     ...shown.map(({ index, state, attempt }) => `  item ${String(index)} ${state}, attempt ${String(attempt)}`),
     ...(noted.length > shown.length ? [`  and ${String(noted.length - shown.length)} more`] : []),
-    ...(notEnded.length === 0
-      ? []
-      : [
-          `  ${items.noted === undefined ? 'not ended' : 'waiting, or begun in the last 20 s'}: ${showRanges(notEnded, verbose ? Infinity : RANGES_SHOWN)}`,
-        ]),
+    ...(notEnded.length === 0 ? [] : [`  ${waiting}: ${showRanges(notEnded, verbose ? Infinity : RANGES_SHOWN)}`]),
   ];
 }
 

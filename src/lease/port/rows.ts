@@ -260,3 +260,13 @@ export interface Presences {
   /** As in `Listing`. */
   readonly missing?: readonly MissingAccount[];
 }
+
+/** The answer of a call, or the error if storage did not do what was asked. */
+export async function orStoreError<Answer>(call: Promise<Answer>): Promise<Answer | StoreError> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof StoreError) return error;
+    throw error;
+  }
+}

@@ -176,3 +176,6 @@ export const StoppedBackfill = object(
   'A back-fill that was stopped. Its run in progress continues.',
   { job: z.string(), id: z.string(), stopped: Instant, ...change },
 );
+
+export type StartedBackfill = z.output<typeof StartedBackfill>;
+export type StoppedBackfill = z.output<typeof StoppedBackfill>;

@@ -271,3 +271,5 @@ export const TimelineQuery = z.strictObject({
   skip: whole(0, 100_000).describe('Jobs to leave out before the first one.'),
   limit: whole(1, 100).describe('Default: 50.'),
 });
+
+export type BackfillStatus = z.output<typeof BackfillStatus>;

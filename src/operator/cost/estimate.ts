@@ -38,21 +38,17 @@ const ALERTS_EVERY_15_MINUTES = 4;
 /** A page of a listing holds this many blobs. If one is not enough, ranges of names fill their pages almost. */
 const ROWS_A_PAGE = { only: 5_000, ofSeveral: 4_900 };
 
-/** What a person says about the app, beside its jobs file. */
 export interface CostAssumptions {
-  /** Function apps with these jobs. */
   readonly deployments: number;
   readonly memoryGb: number;
   /** Instances for each deployment. */
   readonly alwaysReady: number;
-  /** How long a handler runs. */
   readonly durationMs: Millis;
   /** The number of items of the jobs that fan out, by job. */
   readonly items: ReadonlyMap<string, number>;
   readonly functionTimeoutMs: Millis;
   /** From how many places each app is asked for its health. */
   readonly availabilityPlaces: number;
-  /** Whether metrics and traces go to Application Insights. */
   readonly telemetry: boolean;
   /** Whether writes to the coordination account are logged. */
   readonly logWrites: boolean;
@@ -99,13 +95,11 @@ export interface CostPart {
 export interface CostEstimate {
   /** The worst first. */
   readonly jobs: readonly JobCost[];
-  /** What all jobs cost together, by what is billed. */
   readonly runs: readonly CostPart[];
   /** What no job has to itself. */
   readonly shared: readonly CostPart[];
   readonly jobsCost: number;
   readonly total: number;
-  /** Storage calls of all jobs and deployments. */
   readonly storageCalls: number;
   /** How many further calls a notice makes; undefined: no job notifies. */
   readonly callsPerNotice: number | undefined;
@@ -130,7 +124,7 @@ export function estimateCost(
   const bills = specs.map((spec) => jobBill(spec, assumed, { ...frequency, share }));
   const costs = bills.map(({ quantities, ...rest }): JobCost => ({ ...rest, cost: costOf(quantities, prices) }));
   const notifies = specs.some(({ notify }) => notify !== undefined);
-  const shared = [...sharedBill(specs, assumed, frequency), ...(notifies ? [noticesBill(assumed)] : [])];
+  const shared = sharedBill(specs, assumed, frequency, notifies);
   const runs = runsBill(bills);
   const gross = sum([...runs, ...shared].map(({ quantities }) => costOf(quantities, prices)));
   const partOf = ({ quantities, ...line }: Bill): CostPart => {
@@ -217,27 +211,20 @@ function fanOutWork(items: number): HubWork {
 /** While its required job runs, a tick checks a due time this often. */
 const CHECK_EVERY_MS: Millis = 2_000;
 
-/**
- * The listings of a due time that waits for one run of the jobs that it requires: each deployment reads their ledgers
- * before and after that run, and reads their rows during it.
- */
+/** A due time that waits lists required ledgers before and after one run of those jobs, and reads rows during it. */
 function waitCalls({ requires }: JobSpec, { deployments, durationMs }: CostAssumptions): CallCounts {
   return requires.length === 0
     ? {}
     : { listing: deployments * (2 * requires.length + Math.ceil(durationMs / CHECK_EVERY_MS)) };
 }
 
-/**
- * The calls of a run for a place in its group, if it need not wait: a write before its handler and one after it, and a
- * read if other deployments write the group, too.
- */
+/** Two writes for a place in a group, if the run need not wait, and a read if other deployments write it, too. */
 function groupCalls({ group }: JobSpec, { deployments }: CostAssumptions): CallCounts {
   return group === undefined ? {} : { write: 2, ...(deployments > 1 && { read: 1 }) };
 }
 
 type Bill = Omit<CostPart, 'cost' | 'share'> & { readonly quantities: Quantities };
 
-/** What the jobs are billed for. */
 const OF_RUNS: readonly (Pick<Bill, 'item' | 'unit' | 'lowerBy'> & { readonly prices: readonly PriceName[] })[] = [
   {
     item: 'runs',
@@ -245,12 +232,7 @@ const OF_RUNS: readonly (Pick<Bill, 'item' | 'unit' | 'lowerBy'> & { readonly pr
     lowerBy: 'instanceMemoryMB',
     prices: ['onDemandGbSecond', 'alwaysReadyExecutionGbSecond'],
   },
-  {
-    item: 'runs',
-    unit: 'executions',
-    lowerBy: 'schedules',
-    prices: ['onDemandExecution', 'alwaysReadyExecution'],
-  },
+  { item: 'runs', unit: 'executions', lowerBy: 'schedules', prices: ['onDemandExecution', 'alwaysReadyExecution'] },
   {
     item: 'rows and records',
     unit: 'calls',
@@ -266,7 +248,7 @@ function runsBill(bills: readonly JobBill[]): readonly Bill[] {
     const quantities: Quantities = Object.fromEntries(
       prices.map((name) => [name, sum(bills.map((bill) => bill.quantities[name] ?? 0))]),
     );
-    return { ...part, quantity: sum(Object.values(quantities)), quantities };
+    return { ...part, quantity: totalIn(quantities), quantities };
   });
 }
 
@@ -274,6 +256,7 @@ function sharedBill(
   specs: readonly JobSpec[],
   assumed: CostAssumptions,
   { dueTicks, tickSeconds }: Frequency,
+  notifies: boolean,
 ): readonly Bill[] {
   const { deployments, memoryGb, alwaysReady, availabilityPlaces } = assumed;
   const jobs = specs.length;
@@ -292,47 +275,30 @@ function sharedBill(
     onDemandExecution: executions,
     onDemandGbSecond: seconds * memoryGb,
   });
-  const durable = AN_HOUR.durableCalls * each;
-  const host = AN_HOUR.hostCalls * each;
-  const logGb = ticks * RECORDS.ofTick * RECORD_GB;
   const gaugesGb = assumed.telemetry ? jobs * RECORDS.ofGauges * EXPORTS_AN_HOUR * each * RECORD_GB : 0;
   const alerts: Quantities = {
     logAlertEvery5Minutes: deployments + (specs.some(({ alertAfterMs }) => alertAfterMs !== undefined) ? 1 : 0),
     logAlertEvery15Minutes: ALERTS_EVERY_15_MINUTES,
     metricAlert: availabilityPlaces > 0 ? deployments : 0,
   };
-  const bill = (item: string, quantity: number, unit: string, lowerBy: string, quantities: Quantities): Bill => ({
-    item,
-    quantity,
-    unit,
-    lowerBy,
-    quantities,
-  });
+  // Each sweep lists the notices, even if a due time took the place of the sweep of rows.
+  const notices = times(COUNTED.noticeSweep.calls, notifies ? AN_HOUR.sweeps * each : 0);
+  const bill = (item: string, unit: string, lowerBy: string, quantities: Quantities, quantity?: number): Bill => {
+    return { item, quantity: quantity ?? totalIn(quantities), unit, lowerBy, quantities };
+  };
+  const tested = { ...onDemand(tests, tests * BILLED_SECONDS), availabilityTest: tests };
   return [
-    bill('always ready', baseline, 'GB-s', 'alwaysReady', { alwaysReadyGbSecond: baseline }),
-    bill('ticks', ticks, 'executions', 'instanceMemoryMB', onDemand(ticks, tickSeconds * deployments)),
-    bill('availability tests', tests, 'tests', 'availabilityPlaces', {
-      ...onDemand(tests, tests * BILLED_SECONDS),
-      availabilityTest: tests,
-    }),
-    bill('alerts', sum(Object.values(alerts)), 'rules', 'modules/alerts.bicep', alerts),
-    bill(
-      ...(['sweeps and presences', sum(coordination.map(totalOf)), 'calls'] as const),
-      ...(['CRONLEASE_SWEEP_INTERVAL', pricedCalls(coordination)] as const),
-    ),
-    bill('polls of Durable', durable, 'calls', 'maxQueuePollingInterval', { queueCall: durable }),
-    bill('locks of the host', host, 'calls', 'CRONLEASE_TICK', { hostBlobWrite: host }),
-    bill('logs of ticks', logGb, 'GB', 'CRONLEASE_TICK', { logGb }),
-    ...(gaugesGb > 0 ? [bill('gauges of jobs', gaugesGb, 'GB', 'CRONLEASE_METRICS_JOBS', { logGb: gaugesGb })] : []),
+    bill('always ready', 'GB-s', 'alwaysReady', { alwaysReadyGbSecond: baseline }),
+    bill('ticks', 'executions', 'instanceMemoryMB', onDemand(ticks, tickSeconds * deployments), ticks),
+    bill('availability tests', 'tests', 'availabilityPlaces', tested, tests),
+    bill('alerts', 'rules', 'modules/alerts.bicep', alerts),
+    bill('sweeps and presences', 'calls', 'CRONLEASE_SWEEP_INTERVAL', pricedCalls(coordination)),
+    bill('polls of Durable', 'calls', 'maxQueuePollingInterval', { queueCall: AN_HOUR.durableCalls * each }),
+    bill('locks of the host', 'calls', 'CRONLEASE_TICK', { hostBlobWrite: AN_HOUR.hostCalls * each }),
+    bill('logs of ticks', 'GB', 'CRONLEASE_TICK', { logGb: ticks * RECORDS.ofTick * RECORD_GB }),
+    ...(gaugesGb > 0 ? [bill('gauges of jobs', 'GB', 'CRONLEASE_METRICS_JOBS', { logGb: gaugesGb })] : []),
+    ...(notifies ? [bill('listings of notices', 'calls', 'CRONLEASE_SWEEP_INTERVAL', pricedCalls([notices]))] : []),
   ];
-}
-
-/** Each sweep lists the notices, even if a due time took the place of the sweep of rows. */
-function noticesBill({ deployments }: CostAssumptions): Bill {
-  const calls = times(COUNTED.noticeSweep.calls, AN_HOUR.sweeps * HOURS * deployments);
-  const quantities = pricedCalls([calls]);
-  const lowerBy = 'CRONLEASE_SWEEP_INTERVAL';
-  return { item: 'listings of notices', quantity: totalOf(calls), unit: 'calls', lowerBy, quantities };
 }
 
 /** A subscription has each free grant once, however many deployments there are. */
@@ -391,6 +357,10 @@ function costOf(quantities: Quantities, { prices }: Prices): number {
 
 function times(counts: CallCounts, factor: number): CallCounts {
   return Object.fromEntries(CALL_KINDS.map((kind) => [kind, (counts[kind] ?? 0) * factor]));
+}
+
+function totalIn(quantities: Quantities): number {
+  return sum(Object.values(quantities));
 }
 
 function totalOf(counts: CallCounts): number {

@@ -7,9 +7,7 @@ export const MONTH_DAYS = 30;
 const MONTH_MS = MONTH_DAYS * DAY_MS;
 const MONTH_SECONDS = MONTH_MS / 1_000;
 const YEAR_MS = 365 * DAY_MS;
-/** Ticks fire this often. */
 export const TICK_MS: Millis = 15_000;
-/** In a month. */
 export const MONTH_TICKS = MONTH_MS / TICK_MS;
 /**
  * The templates' ticks fire at :10, :25, :40 and :55, and hand over what is due within so many seconds. A tick stays until
@@ -24,7 +22,6 @@ const SEARCHES = { all: 5_000_000, atLeast: 1_000 };
 export interface Frequency {
   /** Due times a month, by job; for a job that is due rarely a fraction. */
   readonly dueTimes: ReadonlyMap<string, number>;
-  /** How many ticks a month find something due. */
   readonly dueTicks: number;
   /** For how many seconds a month the ticks of a deployment keep their instance busy, each for a second at least. */
   readonly tickSeconds: number;
@@ -45,16 +42,7 @@ export interface Load {
   readonly secondsOf: (spec: JobSpec) => number;
 }
 
-interface Count {
-  readonly perMonth: number;
-  readonly isWhole: boolean;
-  readonly busySeconds: number;
-}
-
-/**
- * Counts the due times of the 30 days after an instant. Jobs of one schedule are counted once. The work is bounded,
- * however many the jobs are and however often they are due.
- */
+/** Counts the due times of the 30 days after an instant. The work is bounded, whatever the jobs are. */
 export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: Load): Frequency {
   const enabled = specs.filter((spec) => spec.enabled);
   const timed = enabled.filter(({ kind }) => kind === 'timed');
@@ -64,9 +52,13 @@ export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: L
   const busySeconds = new Map<string, number>();
   let extrapolated = 0;
   let busiest = 0;
-  for (const jobs of alike(timed, load).values()) {
+  const { secondsOf } = load;
+  // Those that are due at the same times and take equally long are counted once.
+  const alike = Map.groupBy(timed, (spec) => `${spec.scheduleHash} ${spec.offsetMs} ${secondsOf(spec)}`);
+  for (const jobs of alike.values()) {
     const [spec] = jobs;
-    const count = countOf(spec, { month, budget, seconds: load.secondsOf(spec), jobs: jobs.length });
+    if (spec === undefined) continue;
+    const count = countOf(spec, { month, budget, seconds: secondsOf(spec), jobs: jobs.length });
     for (const { name } of jobs) {
       dueTimes.set(name, count.perMonth);
       busySeconds.set(name, count.busySeconds);
@@ -91,18 +83,6 @@ export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: L
     activeSeconds: month.activeSeconds(load.deployments),
     handOver: month.handOver(load.deployments),
   };
-}
-
-/** Jobs that are due at the same times and take equally long. */
-function alike(specs: readonly JobSpec[], { secondsOf }: Load): ReadonlyMap<string, readonly [JobSpec, ...JobSpec[]]> {
-  const groups = new Map<string, [JobSpec, ...JobSpec[]]>();
-  for (const spec of specs) {
-    const key = `${spec.scheduleHash} ${spec.offsetMs} ${secondsOf(spec)}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [spec]);
-    else group.push(spec);
-  }
-  return groups;
 }
 
 /** The ticks that find something due, with the seconds for which they stay, and how many runs keep an instance busy. */
@@ -137,7 +117,6 @@ class Month {
     this.#changes[last] = (this.#changes[last] ?? 0) - jobs;
   }
 
-  /** Those that find something due. */
   ticks(): { readonly due: number; readonly seconds: number } {
     return {
       due: this.#ticks.filter((stays) => stays > 0).length,
@@ -176,10 +155,15 @@ class Month {
   }
 }
 
+interface Count {
+  readonly perMonth: number;
+  readonly isWhole: boolean;
+  readonly busySeconds: number;
+}
+
 interface Counting {
   readonly month: Month;
   readonly budget: number;
-  /** For how long a handler runs. */
   readonly seconds: number;
   readonly jobs: number;
 }

@@ -1,4 +1,3 @@
-/** What is billed, by the name of its price. */
 export const PRICE_NAMES = [
   'onDemandGbSecond',
   'onDemandExecution',
@@ -27,7 +26,6 @@ interface Price {
   readonly per: number;
   /** Units a month that are free, once for a subscription. */
   readonly free: number;
-  /** The page of the price. */
   readonly source: string;
 }
 
@@ -47,12 +45,7 @@ export class PricesError extends Error {
   override readonly name = 'PricesError';
 }
 
-/**
- * Reads a file of prices.
- *
- * @param file for messages
- * @throws PricesError
- */
+/** Reads a file of prices, which `file` names in messages. Throws {@link PricesError}. */
 export function readPrices(value: unknown, file: string): Prices {
   const top = objectAt(value, file, '$', 'must be an object as in prices.json of the package');
   const given = objectAt(top['prices'], file, 'prices', 'must be an object of prices by name');

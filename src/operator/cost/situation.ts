@@ -1,7 +1,6 @@
 import type { HubWork } from '../../core/batch';
 import type { CallCounts } from '../../core/storage-call';
 
-/** A part of a deployment's work whose calls to storage are counted. */
 export type CountedSituation =
   /** A tick with nothing due and nothing in flight, between two sweeps. */
   | 'idleTick'
@@ -30,7 +29,6 @@ export type CountedSituation =
   /** One item of a fan-out. */
   | 'item';
 
-/** The work of one situation. */
 export interface Counted {
   readonly calls: CallCounts;
   /** Executions of the activity function. */

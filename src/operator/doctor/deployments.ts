@@ -1,16 +1,15 @@
 import type { EpochMs } from '../../core/brand';
 import { formatDuration } from '../../core/duration';
-import { type Cordon, FLEET, type Fleet, NO_FLEET, cordonOf, decodeFleet } from '../../core/fleet';
+import { type Cordon, FLEET, NO_FLEET, cordonOf, decodeFleet } from '../../core/fleet';
 import type { JobsFile } from '../../core/job';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { jobsHash } from '../../core/presence';
 import type { ListedControl, Presences } from '../../lease/store';
-import { type Deployment, deploymentsOf } from '../views/deployments';
+import { type Deployment, deploymentsOf } from '../views/overview';
 import { type JobList, layoutTroubles } from '../views/list-jobs';
 import { type Finding, ok, okAbout, orOk, problem, strayBlobs, warning } from './finding';
 import { SKEW_MS } from './storage';
 
-/** Checks the presences of the deployments, and whether they fit together. */
 export function checkDeployments(listed: Presences, file: JobsFile | undefined): readonly Finding[] {
   const { deployments, foreign } = deploymentsOf(listed);
   const live = deployments.filter(({ state }) => state !== 'silent');
@@ -123,28 +122,18 @@ function groups(
   deployments: readonly Deployment[],
   by: (deployment: Deployment) => string | undefined,
 ): ReadonlyMap<string, readonly Deployment[]> {
-  const found = new Map<string, Deployment[]>();
-  for (const deployment of deployments) {
-    const key = by(deployment);
-    if (key === undefined) continue;
-    found.set(key, [...(found.get(key) ?? []), deployment]);
-  }
-  return found;
+  const found = Map.groupBy(deployments, by);
+  found.delete(undefined);
+  return found as ReadonlyMap<string, readonly Deployment[]>;
 }
 
-/** Names the deployments that an operator keeps from claiming. */
 export function checkCordons(listed: ListedControl | undefined, presences: Presences): readonly Finding[] {
-  try {
-    const fleet = listed === undefined ? NO_FLEET : decodeFleet(listed.metadata);
-    return checkFleet(fleet, deploymentsOf(presences).deployments);
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
+  const fleet = listed === undefined ? NO_FLEET : orForeign(() => decodeFleet(listed.metadata));
+  if (fleet instanceof ForeignMetadataError) {
     const remedy = 'delete it, which lifts every cordon; "cronlease cordon" sets them again';
-    return [problem('metadata', `jobs/${FLEET}/control`, error.message, remedy)];
+    return [problem('metadata', `jobs/${FLEET}/control`, fleet.message, remedy)];
   }
-}
-
-function checkFleet(fleet: Fleet, deployments: readonly Deployment[]): readonly Finding[] {
+  const { deployments } = deploymentsOf(presences);
   if (fleet.cordons.length === 0) return [ok('cordons', 'no deployment is cordoned')];
   const live = deployments.filter(({ state }) => state !== 'silent');
   const isStill = live.length > 0 && live.every(({ name }) => cordonOf(fleet, name) !== undefined);
@@ -162,7 +151,6 @@ function oneCordon({ deployment, by, note, since }: Cordon, deployments: readonl
   return warning('cordons', deployment, `${what}, ${about}`, remedy);
 }
 
-/** Whether the accounts, this list of them and those of the deployments fit together. */
 export function checkLayouts(
   location: string,
   { layouts, missing }: Pick<JobList, 'layouts' | 'missing'>,

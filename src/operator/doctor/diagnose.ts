@@ -8,13 +8,12 @@ import { checkCordons, checkDeployments, checkLayouts } from './deployments';
 import { type Finding, ok, problem } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
 import { checkStorage } from './storage';
+import { orStoreError } from '../../lease/port/rows';
 
-/** The jobs file, or the reason that there is none. */
 export type FileSeen =
   | { readonly kind: 'read'; readonly source: string; readonly file: JobsFile }
   | { readonly kind: 'none' | 'wrong'; readonly reason: string };
 
-/** The rights that the caller has in one account. */
 export interface TriedAccount {
   readonly location: string;
   readonly trial: Trial;
@@ -58,21 +57,17 @@ function checkRetention(store: LeaseStore, file: JobsFile | undefined): readonly
   return [ok('retention', `instances delete records and logs ${after}, with one listing a day. ${rule}`)];
 }
 
-/**
- * Whether the second place of audit entries answers. Nothing is written there, because it could not be deleted again.
- */
+/** Whether the second place of audit entries answers. Nothing is written there: it could not be deleted again. */
 export async function checkAudit(second: SecondAudit | undefined): Promise<readonly Finding[]> {
   if (second === undefined) return [];
-  try {
-    const { audits } = await second.listAudits({ limit: 1 });
-    const newest = audits.length === 0 ? 'it has no entry yet' : 'it has entries';
+  const page = await orStoreError(second.listAudits({ limit: 1 }));
+  if (!(page instanceof StoreError)) {
+    const newest = page.audits.length === 0 ? 'it has no entry yet' : 'it has entries';
     return [ok('audit', `${second.location} (CRONLEASE_AUDIT) answers; ${newest}`)];
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const remedy =
-      error instanceof StoreDeniedError
-        ? 'assign the role of the audit account: until then, changes by people may be refused'
-        : 'make it reachable, and its container if it is missing: until then, every change by a person is refused';
-    return [problem('audit', null, `${second.location} (CRONLEASE_AUDIT): ${error.message}`, remedy)];
   }
+  const remedy =
+    page instanceof StoreDeniedError
+      ? 'assign the role of the audit account: until then, changes by people may be refused'
+      : 'make it reachable, and its container if it is missing: until then, every change by a person is refused';
+  return [problem('audit', null, `${second.location} (CRONLEASE_AUDIT): ${page.message}`, remedy)];
 }

@@ -2,7 +2,6 @@ import type { Strays } from '../../lease/store';
 
 export type Severity = 'ok' | 'warning' | 'problem';
 
-/** The result of one check. */
 export interface Finding {
   /** The name of the check, which never changes. */
   readonly check: Check;
@@ -56,17 +55,14 @@ export function problem(check: Check, subject: string | null, message: string, r
   return { check, status: 'problem', subject, message, remedy };
 }
 
-/** A finding about one job or deployment. */
 export function okAbout(check: Check, subject: string, message: string): Finding {
   return { ...ok(check, message), subject };
 }
 
-/** The findings, or one that reports that all is well. */
 export function orOk(findings: readonly Finding[], check: Check, message: string): readonly Finding[] {
   return findings.length > 0 ? findings : [ok(check, message)];
 }
 
-/** Reports foreign blobs among cronlease's own, by name. */
 export function strayBlobs(strays: Strays | undefined, folder: string): readonly Finding[] {
   if (strays === undefined) return [];
   const { count, names, harmful } = strays;

@@ -11,10 +11,10 @@ import type { Row } from '../../core/row';
 import { RESUME_AFTER_MS } from '../../core/standstill';
 import type { LeaseStore, LedgerStore, ListedRow } from '../../lease/store';
 import { currentRun } from '../job-state';
-import { pagesOf } from '../pages';
 import type { JobEntry, JobList, UnreadablePart } from '../views/list-jobs';
 import { type Finding, ok, okAbout, orOk, problem, strayBlobs, warning } from './finding';
 import { counted } from '../../core/text';
+import { recordsIn } from '../views/find-record';
 
 /** How many pages the search for a success covers: 2,000 records. */
 const PAGES = 4;
@@ -22,7 +22,6 @@ const PAGES = 4;
 /** More than two default sweeps and two ticks. */
 const LONG_MS = 3 * 60_000;
 
-/** A job whose row can be read. */
 interface SeenJob {
   readonly name: JobName;
   /** Undefined: the job is not in the file, or there is no file. */
@@ -38,7 +37,6 @@ interface View {
   readonly list: JobList;
 }
 
-/** Checks the rows and controls of all jobs, and compares them with the file. */
 export async function checkJobs(view: View): Promise<readonly Finding[]> {
   const { file, list } = view;
   const seen = list.jobs.flatMap(readable);
@@ -90,18 +88,10 @@ async function aboutFile({ store, list }: View, file: JobsFile, live: readonly S
   ];
 }
 
-/** A page may be empty and not the last one. */
-async function hasRecords(store: LeaseStore, name: JobName): Promise<boolean> {
-  for await (const { records } of pagesOf((next) => store.listRecords(name, { limit: 1, ...next }))) {
-    if (records.length > 0) return true;
-  }
-  return false;
-}
-
 /** A job of the file that no tick has seen, or whose row was deleted: then its ledger still has records. */
 async function withoutRow(store: LeaseStore, name: JobName, isForgotten: boolean): Promise<Finding> {
   const remedy = 'deploy the file, and check that its deployment ticks';
-  if (isForgotten || !(await hasRecords(store, name)))
+  if (isForgotten || (await recordsIn(store, name, { limit: 1 }).next()).value === undefined)
     return warning('unseen', name, 'is in the jobs file, but no tick has seen it', remedy);
   return problem(
     'unseen',
@@ -181,7 +171,6 @@ function checkWaiting({ name, row, listed }: SeenJob, now: EpochMs): readonly Fi
   return [problem('waiting', name, message, 'check that a deployment with this job ticks and is healthy')];
 }
 
-/** Checks for a due time that no instance claims, although the row is free. */
 function checkDue(
   { name, spec, row, listed, control }: SeenJob,
   file: JobsFile | undefined,
@@ -216,7 +205,6 @@ export function fileRead(source: string, { jobs, revision }: JobsFile): Finding 
   return ok('file', `${source} has ${counted(jobs.length, 'job')}, revision ${revision}`);
 }
 
-/** The jobs with `alertAfter`, each with its last success. */
 async function checkAlerts(store: LedgerStore, jobs: readonly SeenJob[], now: EpochMs): Promise<readonly Finding[]> {
   const alerted = jobs.flatMap((job) => (job.spec?.alertAfterMs === undefined ? [] : [{ ...job, spec: job.spec }]));
   return inParallel(alerted, (job) => checkAlert(store, job, now));

@@ -21,7 +21,6 @@ function actionOf(step: TrialStep, { nouns: { object } }: Trial): string {
   }
 }
 
-/** Checks storage itself: whether it answers, this caller's permissions, and settings that cost money. */
 export function checkStorage(location: string, trial: Trial): readonly Finding[] {
   const unreachable = trial.failures.get('list');
   if (unreachable?.code === 'StoreUnavailable') {

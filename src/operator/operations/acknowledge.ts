@@ -1,97 +1,67 @@
 import type { EpochMs, JobName } from '../../core/brand';
-import { type Acknowledgement, acknowledgeIncident } from '../../core/incident';
-import type { LeaseStore } from '../../lease/store';
+import { acknowledgeIncident } from '../../core/incident';
 import { type Acting, type Recorded, operate } from '../audit';
-import { type ChangeOptions, changeControl, checkEnd, checkNote } from '../change-control';
+import { changeControl, checkEnd, checkNote } from '../change-control';
 import type { JobState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
-import { type JobIncident, jobIncident, outcomesOf, overdueFrom } from '../views/incident';
-import type { Acknowledgement as ListedAcknowledgement } from '../../manage/schema/jobs';
-import { listedAcknowledgement } from '../views/job-status';
+import { type JobIncident, jobIncident, outcomesOf, overdueFrom, listedAcknowledgement } from '../views/job-status';
+import type { Acknowledgement } from '../../manage/schema/jobs';
 
 interface Answer {
   readonly job: JobName;
-  readonly acknowledgement: ListedAcknowledgement;
+  readonly acknowledgement: Acknowledgement;
 }
 
 export interface AcknowledgeTerms {
   /** Default: the actor. */
   readonly by?: string | undefined;
+  /** When it is to end, if the incident has not ended before. */
   readonly until: EpochMs | undefined;
-}
-
-export function ack(
-  acting: Acting,
-  subject: Subject,
-  { by = acting.origin.actor, until }: AcknowledgeTerms,
-): Promise<Recorded<Answer & Pick<Acknowledged, 'incident'>>> {
-  return operate(acting, 'ack', subject.name, async () => {
-    const { note = '' } = acting.origin;
-    const { acknowledgement, before, incident } = await acknowledge(acting.store, subject, { by, note, until }, acting);
-    const after = listedAcknowledgement(acknowledgement);
-    const answer = { job: subject.name, acknowledgement: after, incident };
-    return { answer, before: before && listedAcknowledgement(before), after };
-  });
-}
-
-export function unack(acting: Acting, subject: Subject): Promise<Recorded<Answer>> {
-  return operate(acting, 'unack', subject.name, async () => {
-    const before = listedAcknowledgement(await unacknowledge(acting.store, subject, acting));
-    return { answer: { job: subject.name, acknowledgement: before }, before, after: null };
-  });
-}
-
-interface Acknowledged {
-  readonly acknowledgement: Acknowledgement;
-  /** The one that was in force before. */
-  readonly before: Acknowledgement | undefined;
-  readonly incident: JobIncident;
 }
 
 /**
  * Acknowledges the incident of a job that fails or is overdue. It replaces the acknowledgement that is in force, and ends
- * with the next success.
- *
- * @param acknowledgement.until when it is to end, if the incident has not ended before
- * @throws OperatorError `NothingToAcknowledge`, `NoteTooLong`, `PastEnd`, `EndTooLate`, `ControlFull`
+ * with the next success. Throws `OperatorError` `NothingToAcknowledge`, `NoteTooLong`, `PastEnd`, `EndTooLate`,
+ * `ControlFull`.
  */
-export async function acknowledge(
-  store: LeaseStore,
+export function ack(
+  acting: Acting,
   subject: Subject,
-  { by, note, until }: Pick<Acknowledgement, 'by' | 'note' | 'until'>,
-  options?: ChangeOptions,
-): Promise<Acknowledged> {
-  checkNote({ by, note });
-  return changeControl(store, subject, options, (state) => {
-    const incident = incidentIn(subject, state);
-    if (incident === undefined) {
-      const message = `job "${subject.name}" neither fails nor is overdue: there is nothing to acknowledge`;
-      throw new OperatorError('NothingToAcknowledge', message);
-    }
-    checkEnd('acknowledgement', until, state.now);
-    const acknowledgement = acknowledgeIncident(incident, { by, note, at: state.now, until });
-    return {
-      control: { ...state.control, acknowledgement },
-      result: { acknowledgement, before: incident.acknowledgement, incident },
-    };
+  { by = acting.origin.actor, until }: AcknowledgeTerms,
+): Promise<Recorded<Answer & { readonly incident: JobIncident }>> {
+  const { note = '' } = acting.origin;
+  return operate(acting, 'ack', subject.name, () => {
+    checkNote({ by, note });
+    return changeControl(acting, subject, (state) => {
+      const incident = incidentIn(subject, state);
+      if (incident === undefined) {
+        const message = `job "${subject.name}" neither fails nor is overdue: there is nothing to acknowledge`;
+        throw new OperatorError('NothingToAcknowledge', message);
+      }
+      checkEnd('acknowledgement', until, state.now);
+      const acknowledgement = acknowledgeIncident(incident, { by, note, at: state.now, until });
+      const after = listedAcknowledgement(acknowledgement);
+      const before = incident.acknowledgement && listedAcknowledgement(incident.acknowledgement);
+      const answer = { job: subject.name, acknowledgement: after, incident };
+      return { control: { ...state.control, acknowledgement }, result: { answer, before, after } };
+    });
   });
 }
 
-/**
- * Removes the acknowledgement of a job's incident.
- *
- * @returns the one that was removed
- * @throws OperatorError `NotAcknowledged`
- */
-export function unacknowledge(store: LeaseStore, subject: Subject, options?: ChangeOptions): Promise<Acknowledgement> {
-  return changeControl(store, subject, options, (state) => {
-    const acknowledgement = incidentIn(subject, state)?.acknowledgement;
-    if (acknowledgement === undefined) {
-      throw new OperatorError('NotAcknowledged', `job "${subject.name}" has no acknowledgement in force`);
-    }
-    return { control: { ...state.control, acknowledgement: undefined }, result: acknowledgement };
-  });
+/** Removes the acknowledgement of a job's incident. Throws `OperatorError` `NotAcknowledged`. */
+export function unack(acting: Acting, subject: Subject): Promise<Recorded<Answer>> {
+  return operate(acting, 'unack', subject.name, () =>
+    changeControl(acting, subject, (state) => {
+      const acknowledgement = incidentIn(subject, state)?.acknowledgement;
+      if (acknowledgement === undefined) {
+        throw new OperatorError('NotAcknowledged', `job "${subject.name}" has no acknowledgement in force`);
+      }
+      const before = listedAcknowledgement(acknowledgement);
+      const answer = { job: subject.name, acknowledgement: before };
+      return { control: { ...state.control, acknowledgement: undefined }, result: { answer, before, after: null } };
+    }),
+  );
 }
 
 function incidentIn(subject: Subject, state: JobState): JobIncident | undefined {

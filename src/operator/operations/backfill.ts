@@ -1,72 +1,45 @@
-import { type Backfill, type BackfillProgress, type BackfillState, isActive, nextOf } from '../../core/backfill';
-import type { EpochMs, JobName } from '../../core/brand';
+import {
+  type Backfill,
+  type BackfillProgress,
+  type BackfillState,
+  isActive,
+  nextOf,
+  BACKFILL_AT_MOST,
+  type BackfillOrder,
+} from '../../core/backfill';
+import type { EpochMs } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { isoOf, isoOrNull } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import { parseRecordKey } from '../../core/key';
 import { type Origin, boundedOrigin } from '../../core/origin';
-import { isAtRest } from '../../core/row';
-import type { CallOptions, LeaseStore } from '../../lease/store';
-import { type Acting, type Recorded, operate } from '../audit';
-import { type BackfillPlan, type WantedBackfill, planIn, recordsBetween, spanOf } from './backfill-plan';
-import { type ChangeOptions, changeControl } from '../change-control';
+import { isAtRest, type Row } from '../../core/row';
+import type { LeaseStore } from '../../lease/store';
+import { type Acting, operate } from '../audit';
+import { changeControl, type Changing } from '../change-control';
 import { type JobState, asideRunId, currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
+import type { StartedBackfill, StoppedBackfill } from '../../manage/schema/actions';
+import type { BackfillStatus } from '../../manage/schema/jobs';
 import type { Subject } from '../subject';
-import { shortId } from './request';
+import { recordsBetween, recordOver } from '../views/find-record';
+import { shortId } from './once';
 
-type Started = Omit<StartedBackfill, 'from' | 'through'> & { readonly from: string; readonly through: string };
-type OfJob<Answer> = Recorded<Answer & { readonly job: JobName }>;
+type OfChange = 'job' | 'recorded';
 
-export function backfill(acting: Acting, spec: JobSpec, wanted: WantedBackfill): Promise<OfJob<Started>> {
-  const { store, origin } = acting;
+export function backfill(acting: Acting, spec: JobSpec, wanted: WantedBackfill): Promise<StartedBackfill> {
+  const { origin } = acting;
   return operate(acting, 'backfill', spec.name, async () => {
-    const started = await startBackfill(store, spec, { ...wanted, id: shortId(), origin }, acting);
-    const after = { ...started, from: isoOf(started.from), through: isoOf(started.through) };
+    const after = await startBackfill(acting, spec, { ...wanted, id: shortId(), origin });
     return { answer: { job: spec.name, ...after }, after };
   });
 }
 
-export function endBackfill(
-  acting: Acting,
-  { name, spec }: Subject,
-): Promise<OfJob<{ readonly id: string; readonly stopped: string }>> {
+export function endBackfill(acting: Acting, { name, spec }: Subject): Promise<StoppedBackfill> {
   return operate(acting, 'backfill', name, async () => {
-    const { id, stopped } = await stopBackfill(acting.store, { name, spec }, acting);
-    const after = { id, stopped: isoOf(stopped) };
-    return { answer: { job: name, ...after }, before: { id }, after };
+    const after = await stopBackfill(acting, { name, spec });
+    return { answer: { job: name, ...after }, before: { id: after.id }, after };
   });
-}
-
-/** A back-fill's status in JSON. */
-export function shownStatus({ from, through, at, stopped, runId, ...rest }: BackfillStatus) {
-  const times = { from: isoOf(from), through: isoOf(through), at: isoOf(at), stopped: isoOrNull(stopped) };
-  return { ...rest, ...times, runId: runId ?? null };
-}
-
-/** How far the last back-fill of a job is. */
-export interface BackfillStatus extends Omit<Backfill, 'scheduleHash'> {
-  /**
-   * `active`: it runs, or waits for its turn. `paused`: its job is paused or disabled. `stopping`: it was stopped, and
-   * its last run is not over. `scheduleChanged`: the job has another schedule now, so it has ended.
-   */
-  readonly state: BackfillState;
-  /** How many due times it has. */
-  readonly dueTimes: number;
-  /** How many of them it has not come to. */
-  readonly left: number;
-  /** How many it skipped because they had succeeded. */
-  readonly skipped: number;
-  /** How many of its runs ended with each outcome. */
-  readonly outcomes: Readonly<Record<string, number>>;
-  /** Its run in progress. */
-  readonly runId: string | undefined;
-}
-
-export interface StartedBackfill
-  extends Pick<BackfillPlan, 'running' | 'skipped'>, Pick<Backfill, 'id' | 'from' | 'through'> {
-  /** The job is paused, and the back-fill waits. */
-  readonly paused: boolean;
 }
 
 /**
@@ -76,27 +49,26 @@ export interface StartedBackfill
  * @throws OperatorError as `planBackfill`; `BackfillGoesOn`, `NothingToRun`
  */
 export async function startBackfill(
-  store: LeaseStore,
+  changing: Changing,
   spec: JobSpec,
   wanted: WantedBackfill & { readonly id: string; readonly origin: Origin },
-  options?: ChangeOptions,
-): Promise<StartedBackfill> {
+): Promise<Omit<StartedBackfill, OfChange>> {
   const { id, origin, order, includeSucceeded } = wanted;
-  return changeControl(store, { name: spec.name, spec }, options, async (state) => {
+  return changeControl(changing, { name: spec.name, spec }, async (state) => {
     const { control, now } = state;
     const before = control.backfill;
-    const started = (backfill: Backfill, { running, skipped }: BackfillPlan): StartedBackfill => ({
-      id: backfill.id,
-      from: backfill.from,
-      through: backfill.through,
+    const started = ({ from, through }: Backfill, { running, skipped }: BackfillPlan) => ({
+      id,
+      from: isoOf(from),
+      through: isoOf(through),
       running,
       skipped,
       paused: !spec.enabled || currentPause(control, now) !== undefined,
     });
-    const plan = await planIn(store, spec, wanted, state, options);
+    const plan = await planIn(changing.store, spec, wanted, state);
     // An earlier call that reported a refusal has written it.
     if (before?.id === id) return { control: undefined, result: started(before, plan) };
-    if (before !== undefined && !isOver(stateOf(spec, before, state))) {
+    if (before !== undefined && !OVER.includes(stateOf(spec, before, state))) {
       const message = `back-fill ${before.id} of job "${spec.name}" is not over: wait until it is, or stop it`;
       throw new OperatorError('BackfillGoesOn', message);
     }
@@ -121,24 +93,16 @@ export async function startBackfill(
   });
 }
 
-/**
- * Stops the back-fill of a job. Its run in progress continues.
- *
- * @throws OperatorError `NoBackfill`
- */
-export function stopBackfill(
-  store: LeaseStore,
-  subject: Subject,
-  options?: ChangeOptions,
-): Promise<{ readonly id: string; readonly stopped: EpochMs }> {
-  return changeControl(store, subject, options, ({ control, row, now }) => {
+/** Stops the back-fill of a job. Its run in progress continues. Throws `OperatorError` `NoBackfill`. */
+export function stopBackfill(changing: Changing, subject: Subject): Promise<Omit<StoppedBackfill, OfChange>> {
+  return changeControl(changing, subject, ({ control, row, now }) => {
     const { backfill } = control;
     const isLeft = subject.spec === undefined || progressLeft(subject.spec, backfill, row?.backfill);
     if (backfill === undefined || backfill.stopped !== undefined || !isLeft) {
       throw new OperatorError('NoBackfill', `job "${subject.name}" has no back-fill in progress`);
     }
-    const stopped = now;
-    return { control: { ...control, backfill: { ...backfill, stopped } }, result: { id: backfill.id, stopped } };
+    const stopped = { ...backfill, stopped: now };
+    return { control: { ...control, backfill: stopped }, result: { id: backfill.id, stopped: isoOf(now) } };
   });
 }
 
@@ -148,17 +112,13 @@ function progressLeft(spec: JobSpec, backfill: Backfill | undefined, progress: B
 }
 
 /** Reads how far the last back-fill of a job is; undefined: it has none. */
-export async function readBackfillStatus(
-  store: LeaseStore,
-  spec: JobSpec,
-  options?: CallOptions,
-): Promise<BackfillStatus | undefined> {
-  const state = await readState(store, spec.name, options);
+export async function readBackfillStatus(store: LeaseStore, spec: JobSpec): Promise<BackfillStatus | undefined> {
+  const state = await readState(store, spec.name);
   const { backfill } = state.control;
   if (backfill === undefined) return undefined;
   const [records, run] = await Promise.all([
-    recordsBetween(store, spec.name, backfill, options),
-    currentRun(store, spec.name, state, options),
+    recordsBetween(store, spec.name, backfill),
+    currentRun(store, spec.name, state),
   ]);
   const outcomes: Record<string, number> = {};
   for (const { key, summary } of records) {
@@ -167,21 +127,19 @@ export async function readBackfillStatus(
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
   }
   const progress = progressOf(backfill, state);
-  const { id, from, through, order, includeSucceeded, origin, at, stopped } = backfill;
+  const { id, scheduleHash: _, from, through, at, stopped, ...asked } = backfill;
   return {
     id,
     state: stateOf(spec, backfill, state),
-    from,
-    through,
-    order,
-    includeSucceeded,
-    origin,
-    at,
-    stopped,
+    ...asked,
     ...counted(spec, backfill, progress),
     outcomes,
     skipped: progress?.skipped ?? 0,
-    runId: run !== undefined && isRunOf(backfill, state) ? run : progress && asideRunId(spec.name, state.row),
+    from: isoOf(from),
+    through: isoOf(through),
+    at: isoOf(at),
+    stopped: isoOrNull(stopped),
+    runId: (run !== undefined && isRunOf(backfill, state) ? run : progress && asideRunId(spec.name, state.row)) ?? null,
   };
 }
 
@@ -212,7 +170,7 @@ export function progressOf({ id }: Backfill, { row }: JobState): BackfillProgres
   return row?.backfill?.id === id ? row.backfill : undefined;
 }
 
-export function stateOf(spec: JobSpec, backfill: Backfill, state: JobState): BackfillStatus['state'] {
+export function stateOf(spec: JobSpec, backfill: Backfill, state: JobState): BackfillState {
   const { row, control, now, lease } = state;
   const isRunning =
     row?.backfill?.aside !== undefined || (isRunOf(backfill, state) && !(row !== undefined && isAtRest(row, lease)));
@@ -222,6 +180,145 @@ export function stateOf(spec: JobSpec, backfill: Backfill, state: JobState): Bac
   return !spec.enabled || currentPause(control, now) !== undefined ? 'paused' : 'active';
 }
 
-function isOver(state: BackfillStatus['state']): boolean {
-  return state === 'stopped' || state === 'scheduleChanged' || state === 'done';
+const OVER: readonly BackfillState[] = ['stopped', 'scheduleChanged', 'done'];
+
+export interface WantedBackfill {
+  /** Its oldest due time, or an instant before it. */
+  readonly from: EpochMs;
+  /** Its newest due time, or an instant after it. Undefined: the latest one that is decided. */
+  readonly to: EpochMs | undefined;
+  readonly order: BackfillOrder;
+  /** How many due times run at most: the first ones in the order. */
+  readonly limit: number | undefined;
+  readonly includeSucceeded: boolean;
+}
+
+export interface PlannedDueTime {
+  readonly scheduledFor: EpochMs;
+  /** The outcome of its newest record; `running` if its run is not over; null: it has none. */
+  readonly outcome: string | null;
+  /** False: it has succeeded, so it is skipped. */
+  readonly runs: boolean;
+}
+
+/** What a back-fill would do: a dry run. */
+export interface BackfillPlan {
+  readonly dueTimes: readonly PlannedDueTime[];
+  readonly running: number;
+  readonly skipped: number;
+}
+
+/** The due times of a back-fill in its order, with what the ledger has of them. Writes nothing. */
+export async function planBackfill(store: LeaseStore, spec: JobSpec, wanted: WantedBackfill): Promise<BackfillPlan> {
+  return planIn(store, spec, wanted, await readState(store, spec.name));
+}
+
+/**
+ * As {@link planBackfill}, with a state that was read before. Throws `OperatorError` `NoDueTimes`, `Unseen`,
+ * `OtherSchedule`, `FutureTime`, `EmptyRange`, `TooManyDueTimes`.
+ */
+export async function planIn(
+  store: LeaseStore,
+  spec: JobSpec,
+  wanted: WantedBackfill,
+  state: JobState,
+): Promise<BackfillPlan> {
+  const dueTimes = dueTimesOf(spec, wanted, state);
+  const outcomes = await outcomesOf(store, spec, dueTimes);
+  const planned: PlannedDueTime[] = [];
+  let running = 0;
+  for (const scheduledFor of dueTimes) {
+    if (wanted.limit !== undefined && running >= wanted.limit) break;
+    const outcome = outcomes.get(scheduledFor) ?? (isAtWork(state.row, scheduledFor) ? 'running' : null);
+    const runs = wanted.includeSucceeded || outcome !== 'succeeded';
+    if (runs) running += 1;
+    planned.push({ scheduledFor, outcome, runs });
+  }
+  return { dueTimes: planned, running, skipped: planned.length - running };
+}
+
+/** Whether the run of the row is one of this due time, and not over: it may have no record yet. */
+function isAtWork(row: Row | undefined, due: EpochMs): boolean {
+  const { phase, run } = row ?? {};
+  const isOver = phase === 'idle' || phase === 'settled';
+  return run?.scheduledFor === due && run.trigger !== 'manual' && !isOver;
+}
+
+function dueTimesOf(spec: JobSpec, { from, to, order }: WantedBackfill, { row, now }: JobState): readonly EpochMs[] {
+  const { name } = spec;
+  const refuse = (code: OperatorError['code'], message: string): OperatorError => new OperatorError(code, message);
+  if (spec.kind !== 'timed') {
+    const kind = spec.kind === 'always' ? 'is a leader job (@always)' : 'runs on request only (@manual)';
+    throw refuse('NoDueTimes', `job "${name}" ${kind}: it has no due times to back-fill`);
+  }
+  if (row === undefined) throw refuse('Unseen', `no deployment has seen job "${name}" yet: wait until one has`);
+  if (row.scheduleHash !== spec.scheduleHash) {
+    throw refuse(
+      'OtherSchedule',
+      `job "${name}" follows another schedule than the one in this file: wait until the file is deployed, or use the newer one`,
+    );
+  }
+  if (from > now || (to ?? now) > now) {
+    throw refuse('FutureTime', `a back-fill ends now at the latest (${isoOf(now)}): later due times run by themselves`);
+  }
+  // Due times after the cursor are undecided, and may still run by themselves.
+  const through = Math.min(to ?? now, row.cursor);
+  const found: EpochMs[] = [];
+  for (;;) {
+    const due = nextOf(spec, { from, through, order }, found.at(-1));
+    if (due === undefined) break;
+    found.push(due);
+    if (found.length > BACKFILL_AT_MOST) {
+      throw refuse(
+        'TooManyDueTimes',
+        `job "${name}" has more than ${String(BACKFILL_AT_MOST)} due times from ${isoOf(from)} to ${isoOf(through)}: choose a shorter span`,
+      );
+    }
+  }
+  if (found.length === 0) {
+    throw refuse('EmptyRange', `job "${name}" has no due time from ${isoOf(from)} to ${isoOf(to ?? now)} that is over`);
+  }
+  return found;
+}
+
+/** The outcome of each due time that has a record; `succeeded` if any of its records has it. */
+async function outcomesOf(
+  store: LeaseStore,
+  { name }: JobSpec,
+  dueTimes: readonly EpochMs[],
+): Promise<ReadonlyMap<EpochMs, string>> {
+  const records = await recordsBetween(store, name, spanOf(dueTimes));
+  const outcomes = new Map<EpochMs, string>();
+  const stretches: { readonly from: EpochMs; readonly through: EpochMs; readonly outcome: string }[] = [];
+  for (const { key, summary } of records) {
+    const { scheduledFor, request } = parseRecordKey(key) ?? {};
+    const outcome = summary['outcome'] ?? 'running';
+    if (scheduledFor === undefined || (request !== undefined && summary['trigger'] !== 'backfill')) continue;
+    const through = Date.parse(summary['through'] ?? '');
+    if (through > scheduledFor) stretches.push({ from: scheduledFor, through, outcome });
+    if (outcomes.get(scheduledFor) !== 'succeeded') outcomes.set(scheduledFor, outcome);
+  }
+  const over = (due: EpochMs) => stretches.find(({ from, through }) => from <= due && due <= through);
+  // A stretch of due times with one outcome has one record, which may begin before the span. Some of its due times may
+  // have been run since.
+  const bare = dueTimes.filter((due) => !outcomes.has(due));
+  const { from: oldest } = spanOf(bare);
+  if (bare.length > 0 && over(oldest) === undefined) {
+    const { found } = await recordOver(store, name, oldest);
+    const { through, outcome } = found?.record ?? {};
+    if (through !== undefined && outcome != null) {
+      stretches.push({ from: oldest, through: Date.parse(through), outcome });
+    }
+  }
+  for (const due of dueTimes) {
+    const stretch = outcomes.has(due) ? undefined : over(due);
+    if (stretch !== undefined) outcomes.set(due, stretch.outcome);
+  }
+  return outcomes;
+}
+
+/** The oldest and the newest due time. */
+export function spanOf(dueTimes: readonly EpochMs[]): Pick<Backfill, 'from' | 'through'> {
+  const ends = [dueTimes[0] ?? 0, dueTimes.at(-1) ?? 0];
+  return { from: Math.min(...ends), through: Math.max(...ends) };
 }

@@ -12,57 +12,54 @@ import {
   maintenanceAt,
 } from '../../core/fleet';
 import { isoOf } from '../../core/iso';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import type { Cordoned } from '../../manage/schema/about';
 import { type Acting, operate } from '../audit';
-import { changeRecord } from '../change-record';
-import { deploymentsOf } from '../views/deployments';
-import { checkNote } from '../change-control';
+import { changeRecord, checkNote } from '../change-control';
+import { deploymentsOf } from '../views/overview';
 import { OperatorError } from '../operator-error';
 
 /**
  * Cordons a deployment: within one sweep interval it claims nothing new. What it runs continues, retries included.
+ * Throws `OperatorError` `UnknownDeployment`, `AlreadyCordoned`, `NoteTooLong`, `ControlFull`, `Contended`.
  *
- * @throws OperatorError `UnknownDeployment`, `AlreadyCordoned`, `NoteTooLong`, `ControlFull`, `Contended`
+ * @param by default: the actor
  */
-export async function cordonDeployment(
-  store: LeaseStore,
-  deployment: string,
-  { by, note }: Pick<Cordon, 'by' | 'note'>,
-  options?: CallOptions,
-): Promise<Cordon> {
-  checkNote({ by, note });
-  await assertKnown(store, deployment, options);
-  return changeFleet(store, options, (fleet, now) => {
-    const known = cordonOf(fleet, deployment);
-    if (known !== undefined) {
-      const since = new Date(known.since).toISOString();
-      const message = `deployment "${deployment}" has been cordoned since ${since} by ${known.by}: ${known.note}`;
-      throw new OperatorError('AlreadyCordoned', message);
-    }
-    const cordon: Cordon = { deployment, by, note, since: now };
-    return { fleet: { ...fleet, cordons: [...fleet.cordons, cordon] }, result: cordon };
+export function cordon(acting: Acting, deployment: string, by = acting.origin.actor): Promise<Cordoned> {
+  const { store, origin } = acting;
+  const { note = '' } = origin;
+  return operate(acting, 'cordon', deployment, async () => {
+    checkNote({ by, note });
+    await assertKnown(store, deployment);
+    return changeFleet(store, (fleet, now) => {
+      const known = cordonOf(fleet, deployment);
+      if (known !== undefined) {
+        const since = new Date(known.since).toISOString();
+        const message = `deployment "${deployment}" has been cordoned since ${since} by ${known.by}: ${known.note}`;
+        throw new OperatorError('AlreadyCordoned', message);
+      }
+      const made: Cordon = { deployment, by, note, since: now };
+      const result = { answer: { deployment, cordon: shown(made) }, after: shown(made) };
+      return { fleet: { ...fleet, cordons: [...fleet.cordons, made] }, result };
+    });
   });
 }
 
-/**
- * Lifts a deployment's cordon, whether or not the deployment still exists.
- *
- * @returns the cordon that was lifted
- * @throws OperatorError `NotCordoned`, `Contended`
- */
-export async function uncordonDeployment(
-  store: LeaseStore,
-  deployment: string,
-  options?: CallOptions,
-): Promise<Cordon> {
-  return changeFleet(store, options, (fleet) => {
-    const cordon = cordonOf(fleet, deployment);
-    if (cordon === undefined) {
-      throw new OperatorError('NotCordoned', `deployment "${deployment}" is not cordoned`);
-    }
-    return { fleet: { ...fleet, cordons: fleet.cordons.filter((other) => other !== cordon) }, result: cordon };
-  });
+/** Lifts a cordon, even if its deployment no longer exists. Throws `OperatorError` `NotCordoned`, `Contended`. */
+export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> {
+  return operate(acting, 'uncordon', deployment, () =>
+    changeFleet(acting.store, (fleet) => {
+      const lifted = cordonOf(fleet, deployment);
+      if (lifted === undefined) throw new OperatorError('NotCordoned', `deployment "${deployment}" is not cordoned`);
+      const cordons = fleet.cordons.filter((other) => other !== lifted);
+      const result = { answer: { deployment, cordon: shown(lifted) }, before: shown(lifted), after: null };
+      return { fleet: { ...fleet, cordons }, result };
+    }),
+  );
+}
+
+function shown({ by, note, since }: Cordon): Cordoned['cordon'] {
+  return { by, note, since: isoOf(since) };
 }
 
 /** The live deployments that may claim, by name. */
@@ -77,17 +74,14 @@ export async function claimingDeployments(store: LeaseStore): Promise<readonly s
 
 /**
  * Shows a notice of planned work to all. It pauses nothing: that is up to `pauseJob` for each job, with the same
- * `until`.
- *
- * @throws OperatorError `NoteTooLong`, `ControlFull`, `Contended`
+ * `until`. Throws `OperatorError` `NoteTooLong`, `ControlFull`, `Contended`.
  */
 export async function startMaintenance(
   store: LeaseStore,
   { by, note, until, jobs }: Omit<Maintenance, 'since'>,
-  options?: CallOptions,
 ): Promise<Maintenance> {
   checkNote({ by, note });
-  return changeFleet(store, options, (fleet, now) => {
+  return changeFleet(store, (fleet, now) => {
     const maintenance: Maintenance = { by, note, since: now, until, jobs };
     return {
       fleet: { ...fleet, maintenance: [...maintenanceAt(fleet, now), maintenance] },
@@ -97,22 +91,14 @@ export async function startMaintenance(
 }
 
 /** Whether a notice of planned work for these jobs is shown. */
-export async function isPlanned(store: LeaseStore, jobs: string, options?: CallOptions): Promise<boolean> {
-  const { fleet, now } = await readFleet(store, options);
+export async function isPlanned(store: LeaseStore, jobs: string): Promise<boolean> {
+  const { fleet, now } = await readFleet(store);
   return maintenanceAt(fleet, now).some((one) => one.jobs === jobs);
 }
 
-/**
- * Ends every notice of planned work for these jobs, as the operator chose them.
- *
- * @returns the notices that were ended, if there were any
- */
-export function endMaintenance(
-  store: LeaseStore,
-  jobs: string,
-  options?: CallOptions,
-): Promise<readonly Maintenance[]> {
-  return changeFleet(store, options, (fleet, now) => {
+/** Ends the notices of planned work for these jobs, as the operator chose them, and returns those that it ended. */
+export function endMaintenance(store: LeaseStore, jobs: string): Promise<readonly Maintenance[]> {
+  return changeFleet(store, (fleet, now) => {
     const current = maintenanceAt(fleet, now);
     const ended = current.filter((one) => one.jobs === jobs);
     if (ended.length === 0) return { fleet: undefined, result: ended };
@@ -123,7 +109,6 @@ export function endMaintenance(
 /** Changes the fleet's control. `change` gets the fleet and the storage service's time; undefined: write nothing. */
 function changeFleet<Result>(
   store: LeaseStore,
-  options: CallOptions | undefined,
   change: (fleet: Fleet, now: EpochMs) => { readonly fleet: Fleet | undefined; readonly result: Result },
 ): Promise<Result> {
   const record = {
@@ -134,9 +119,9 @@ function changeFleet<Result>(
       remedy:
         'Lift the cordons of deployments that are gone, resume jobs whose planned work is over, or use a shorter note.',
     },
-    read: () => readFleet(store, options),
+    read: () => readFleet(store),
   };
-  return changeRecord(store, record, options, ({ fleet: before, now }) => {
+  return changeRecord(store, record, ({ fleet: before, now }) => {
     const { fleet, result } = change(before, now);
     return Promise.resolve({ metadata: fleet && encodeFleet(fleet), result });
   });
@@ -144,15 +129,14 @@ function changeFleet<Result>(
 
 async function readFleet(
   store: LeaseStore,
-  options: CallOptions | undefined,
 ): Promise<{ readonly fleet: Fleet; readonly now: EpochMs; readonly controlEtag: ETag | undefined }> {
-  const { control, date } = await store.readControl(FLEET, options);
+  const { control, date } = await store.readControl(FLEET);
   const fleet = control === undefined ? NO_FLEET : decodeFleet(control.metadata);
   return { fleet, now: date, controlEtag: control?.etag };
 }
 
-async function assertKnown(store: LeaseStore, deployment: string, options: CallOptions | undefined): Promise<void> {
-  const { deployments } = deploymentsOf(await store.listPresences(options));
+async function assertKnown(store: LeaseStore, deployment: string): Promise<void> {
+  const { deployments } = deploymentsOf(await store.listPresences());
   const known = deployments.map(({ name }) => name);
   if (known.includes(deployment)) return;
   const meant = nearest(deployment, known);
@@ -160,28 +144,4 @@ async function assertKnown(store: LeaseStore, deployment: string, options: CallO
   const list = known.length === 0 ? 'None has reported a tick in the last week.' : `Known: ${known.join(', ')}.`;
   const message = `there is no deployment ${JSON.stringify(deployment)} in ${store.location}.${hint} ${list}`;
   throw new OperatorError('UnknownDeployment', message);
-}
-
-/**
- * Cordons a deployment: see `cordonDeployment`.
- *
- * @param by default: the actor
- */
-export function cordon(acting: Acting, deployment: string, by = acting.origin.actor): Promise<Cordoned> {
-  return operate(acting, 'cordon', deployment, async () => {
-    const { note = '' } = acting.origin;
-    const made = shown(await cordonDeployment(acting.store, deployment, { by, note }, acting));
-    return { answer: { deployment, cordon: made }, after: made };
-  });
-}
-
-export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> {
-  return operate(acting, 'uncordon', deployment, async () => {
-    const lifted = shown(await uncordonDeployment(acting.store, deployment, acting));
-    return { answer: { deployment, cordon: lifted }, before: lifted, after: null };
-  });
-}
-
-function shown({ by, note, since }: Cordon): Cordoned['cordon'] {
-  return { by, note, since: isoOf(since) };
 }

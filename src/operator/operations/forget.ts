@@ -14,9 +14,10 @@ import {
 import { failuresAfter } from '../../core/run';
 import { inParallel } from '../../core/in-parallel';
 import { asideRunId, currentRun, stateIn } from '../job-state';
-import { type LeftNotice, leftNotice, missingNotices } from './left-notices';
-import { OperatorError } from '../operator-error';
 import {
+  type LeftNotice,
+  leftNotice,
+  missingNotices,
   type LeaseTaker,
   type Holding,
   contended,
@@ -26,7 +27,8 @@ import {
   writeHeld,
   writeStretches,
 } from './take-lease';
-import { pagesOf } from '../pages';
+import { OperatorError } from '../operator-error';
+import { pagesOf } from '../../lease/pages';
 
 const PIECES = 500;
 /** If so many writers in a row were faster, something is wrong. */
@@ -43,9 +45,7 @@ export interface ForgetRequest {
 export interface Forgotten {
   /** The time by the storage service's clock. */
   readonly forgottenAt: EpochMs;
-  /** Whether the job had already been forgotten. */
   readonly already: boolean;
-  /** The run that this command ended. */
   readonly endedRun: string | undefined;
   /** Notices that a dead holder has left. They are not sent: no file names the receivers of the job any more. */
   readonly dropped: readonly LeftNotice[];
@@ -53,9 +53,8 @@ export interface Forgotten {
 
 /**
  * Forgets a job that was deleted from the jobs file. Its row keeps token and cursor, with the time of the deletion; its
- * control is removed; its ledger stays. Repeated, the command finishes what was interrupted. Decision 100.
- *
- * @throws OperatorError `Unseen`, `LeaseHeld`, `RunGoesOn`, `Contended`
+ * control is removed; its ledger stays. Repeated, the command finishes what was interrupted. Decision 100. Throws
+ * `OperatorError` `Unseen`, `LeaseHeld`, `RunGoesOn`, `Contended`.
  */
 export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: ForgetRequest): Promise<Forgotten> {
   const listing = await desk.store.list({ job });
@@ -175,7 +174,6 @@ async function removeControl(desk: LeaseTaker, job: JobName): Promise<void> {
   throw new OperatorError('Contended', message);
 }
 
-/** Removes the remaining pieces of fan-out runs. */
 async function removePieces(desk: LeaseTaker, job: JobName): Promise<void> {
   const { store } = desk;
   for await (const { pieces } of pagesOf((from) => store.listPieces(job, { limit: PIECES, ...from }))) {

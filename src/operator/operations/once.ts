@@ -1,14 +1,14 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import type { EpochMs, JobName } from '../../core/brand';
 import { currentPause, pendingManualRuns } from '../../core/control';
 import type { JobSpec } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
 import { isInstant, isObject, parsedJson } from '../../core/metadata';
 import { readRecord } from '../../coordinator/ledger';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import { type JobState, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
-import type { RequestedRun, WantedRun } from './request';
+import type { Requested } from '../../manage/schema/actions';
 
 /** A caller's name for a request, so that it can be sent again after a lost answer. */
 export interface OnceKey {
@@ -18,8 +18,20 @@ export interface OnceKey {
   readonly content: string;
 }
 
-/** The id and the time of the request that a key names. */
-export type Named = Pick<WantedRun, 'id'> & { readonly time: EpochMs };
+export interface Named {
+  readonly id: string;
+  readonly time: EpochMs;
+}
+
+/** A request that was made. Its time is the run's `scheduledFor`, by the storage service's clock. */
+export type RequestedRun = Omit<Requested, 'job' | 'recorded' | 'requestedAt'> & { readonly requestedAt: EpochMs };
+
+/** Makes a manual run id, long enough that two manual runs of one job never share it. */
+export function shortId(): string {
+  return randomInt(36 ** 8)
+    .toString(36)
+    .padStart(8, '0');
+}
 
 /**
  * Makes the request of a key once, however often it is sent. The first call notes the time of the request, which
@@ -34,15 +46,14 @@ export async function once(
   { name, catchUpWindowMs }: Pick<JobSpec, 'name' | 'catchUpWindowMs'>,
   key: OnceKey,
   request: (named: Named) => Promise<RequestedRun>,
-  options?: CallOptions,
 ): Promise<RequestedRun> {
   const id = hash(key.name).slice(0, ID_LENGTH);
   const content = hash(key.content);
   const home = store.home?.(name) ?? store;
-  const state = await readState(store, name, options);
+  const state = await readState(store, name);
   for (let turn = 0; ; turn += 1) {
-    const { time, isFirst } = await note(home, noteOf(id, turn), content, timeOf(state.now, id), options);
-    const made = isFirst ? undefined : await madeBefore(store, name, { id, time }, state, options);
+    const { time, isFirst } = await note(home, noteOf(id, turn), content, timeOf(state.now, id));
+    const made = isFirst ? undefined : await madeBefore(store, name, { id, time }, state);
     if (made !== undefined) return made;
     if (isFirst || state.now - time < catchUpWindowMs / 2) return request({ id, time });
   }
@@ -54,14 +65,13 @@ async function madeBefore(
   name: JobName,
   { id, time }: Named,
   { row, control, now }: JobState,
-  options: CallOptions | undefined,
 ): Promise<RequestedRun | undefined> {
   const key = recordKey(time, id);
   // A call that names the version of the control would find that of the first one.
   const ahead = pendingManualRuns(control, row?.manualTaken ?? 0).findIndex(
     (one) => recordKey(one.time, one.id) === key,
   );
-  const isMade = ahead >= 0 || row?.run?.key === key || (await readRecord(store, name, key, options)) !== undefined;
+  const isMade = ahead >= 0 || row?.run?.key === key || (await readRecord(store, name, key)) !== undefined;
   if (!isMade) return undefined;
   return {
     runId: runIdOf(name, key),
@@ -94,12 +104,11 @@ async function note(
   id: string,
   content: string,
   now: EpochMs,
-  options: CallOptions | undefined,
 ): Promise<{ readonly time: EpochMs; readonly isFirst: boolean }> {
-  if ((await store.createRequest(id, JSON.stringify({ content, time: now }), options)) === 'created') {
+  if ((await store.createRequest(id, JSON.stringify({ content, time: now }))) === 'created') {
     return { time: now, isFirst: true };
   }
-  const body = await store.readRequest(id, options);
+  const body = await store.readRequest(id);
   const known = body === undefined ? undefined : parsedJson(body);
   if (!isObject(known) || known['content'] !== content || !isInstant(known['time'])) {
     throw new OperatorError('KeyReused', 'the key has named another request before');

@@ -12,10 +12,9 @@ import type { LeaseStore, MissingAccount } from '../../lease/store';
 import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Pause as ShownPause } from '../../manage/schema/jobs';
 import { type Acting, operate } from '../audit';
-import { type ChangeOptions, changeControl, checkEnd, checkNote } from '../change-control';
+import { changeControl, checkEnd, checkNote } from '../change-control';
 import { currentRun, readState } from '../job-state';
-import { OperatorError } from '../operator-error';
-import { orRefusal } from './refusal';
+import { OperatorError, orRefusal } from '../operator-error';
 import type { Subject } from '../subject';
 import { placeInGroup } from '../views/explain';
 import { recordOf } from '../views/find-record';
@@ -37,20 +36,43 @@ export function shownPause({ by, note, since, until }: Pause): ShownPause {
   return { by, note, since: isoOf(since), until: isoOrNull(until) };
 }
 
+/**
+ * Pauses a job from now on, by the storage service's clock. A run that is already claimed continues, unless it was claimed
+ * early: {@link stillRuns}. Throws `OperatorError` `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `EndTooLate`,
+ * `ControlFull`.
+ */
 export function pause(acting: Acting, subject: Subject, terms: PauseTerms): Promise<Paused> {
-  return operate(acting, 'pause', subject.name, async () => {
+  return operate(acting, 'pause', subject.name, () => {
     const until = terms.untilIn(subject.spec?.timeZone ?? 'UTC');
-    const made = shownPause(await pauseJob(acting.store, subject, { ...whoOf(acting, terms), until }, acting));
-    return { answer: { job: subject.name, pause: made }, after: made };
+    const who = whoOf(acting, terms);
+    checkNote(who);
+    return changeControl(acting, subject, ({ control, now }) => {
+      const open = currentPause(control, now);
+      if (open !== undefined) {
+        const since = `since ${new Date(open.since).toISOString()} by ${open.by}: ${open.note}`;
+        throw new OperatorError('AlreadyPaused', `job "${subject.name}" is paused already, ${since}`);
+      }
+      checkEnd('pause', until, now);
+      const made: Pause = { ...who, since: now, until };
+      const after = shownPause(made);
+      const result = { answer: { job: subject.name, pause: after }, after };
+      return { control: { ...control, pauses: [...control.pauses, made] }, result };
+    });
   });
 }
 
+/** Ends a job's pause now, by the storage service's clock. Throws `OperatorError` `NotPaused`. */
 export function resume(acting: Acting, subject: Subject): Promise<Paused> {
-  return operate(acting, 'resume', subject.name, async () => {
-    const ended = await resumeJob(acting.store, subject, acting);
-    const after = shownPause(ended);
-    return { answer: { job: subject.name, pause: after }, before: shownPause({ ...ended, until: undefined }), after };
-  });
+  return operate(acting, 'resume', subject.name, () =>
+    changeControl(acting, subject, ({ control, now }) => {
+      const open = currentPause(control, now);
+      if (open === undefined) throw new OperatorError('NotPaused', `job "${subject.name}" is not paused`);
+      const before = shownPause({ ...open, until: undefined });
+      const after = shownPause({ ...open, until: Math.max(now, open.since) });
+      const result = { answer: { job: subject.name, pause: after }, before, after };
+      return { control: endPauses(control, now), result };
+    }),
+  );
 }
 
 /** Which jobs an operator chose, the same words for the same choice: the end of planned work finds its beginning by it. */
@@ -80,14 +102,10 @@ export async function pauseMany(acting: Acting, chosen: Chosen, terms: PauseTerm
   const paused = await forEachJob(chosen, (subject) => pause(acting, subject, terms));
   if (paused.done.length === 0) return paused;
   const work = { ...whoOf(acting, terms), until: lastEnd(paused.done), jobs: choiceInWords(chosen.choice) };
-  return withWork(paused, work.jobs, () => startMaintenance(acting.store, work, acting));
+  return withWork(paused, work.jobs, () => startMaintenance(acting.store, work));
 }
 
-/**
- * Resumes several jobs, and ends their planned work, even if its last job was resumed before.
- *
- * @param work the `jobs` of the planned work. Default: those of the choice
- */
+/** Resumes several jobs, and ends planned work, even if its last job runs already: `work`, or else the choice. */
 export async function resumeMany(acting: Acting, chosen: Chosen, work?: string): Promise<PausedMany> {
   const resumed = await forEachJob(chosen, (subject) => resume(acting, subject));
   const words = work ?? choiceInWords(chosen.choice);
@@ -117,9 +135,9 @@ function lastEnd(done: readonly Paused[]): EpochMs | undefined {
 
 /** Has its own entry: it may be work that others began, and perhaps no job was resumed. */
 async function endWork(acting: Acting, work: string): Promise<void> {
-  if (!(await isPlanned(acting.store, work, acting))) return;
+  if (!(await isPlanned(acting.store, work))) return;
   await operate(acting, 'maintenance', work, async () => {
-    const ended = await endMaintenance(acting.store, work, acting);
+    const ended = await endMaintenance(acting.store, work);
     const before = ended.map(({ since, until, ...who }) => ({ ...who, since: isoOf(since), until: isoOrNull(until) }));
     return { answer: {}, before, after: [] };
   });
@@ -150,7 +168,6 @@ async function forEachJob(
   };
 }
 
-/** The due times that a pause skips. */
 interface SkippedTimes {
   /** The oldest of them, nominal. */
   readonly first: readonly EpochMs[];
@@ -159,11 +176,7 @@ interface SkippedTimes {
   readonly isMore: boolean;
 }
 
-/**
- * The due times of a job in a pause: none of them runs. Those that the last run kept waiting are among them.
- *
- * @param atMost how many of them to list
- */
+/** The due times of a job in a pause, of which none runs: the first `atMost`, and how many there are. */
 export function skippedTimes(
   spec: Pick<JobSpec, 'timetable' | 'offsetMs'>,
   { since, until }: Pick<Pause, 'since'> & { readonly until: EpochMs },
@@ -198,56 +211,11 @@ export async function timesNotRun(
 }
 
 async function isRun(store: LeaseStore, name: JobName, key: string): Promise<boolean> {
-  const found = await recordOf(store, name, key, undefined);
+  const found = await recordOf(store, name, key);
   if (found !== undefined) return !UNRUN_OUTCOMES.some((outcome) => outcome === found.record.outcome);
   return (await currentRun(store, name, await readState(store, name))) === runIdOf(name, key);
 }
 
-/**
- * Pauses a job from now on, by the storage service's clock. A run that is already claimed continues, unless it was claimed
- * early: {@link stillRuns}.
- *
- * @param pause.until when the pause is to end by itself
- * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `EndTooLate`, `ControlFull`
- */
-export async function pauseJob(
-  store: LeaseStore,
-  subject: Subject,
-  { by, note, until }: Pick<Pause, 'by' | 'note'> & Partial<Pick<Pause, 'until'>>,
-  options?: ChangeOptions,
-): Promise<Pause> {
-  checkNote({ by, note });
-  return changeControl(store, subject, options, ({ control, now }) => {
-    const open = currentPause(control, now);
-    if (open !== undefined) {
-      const who = `since ${new Date(open.since).toISOString()} by ${open.by}: ${open.note}`;
-      throw new OperatorError('AlreadyPaused', `job "${subject.name}" is paused already, ${who}`);
-    }
-    checkEnd('pause', until, now);
-    const pause: Pause = { by, note, since: now, until };
-    return { control: { ...control, pauses: [...control.pauses, pause] }, result: pause };
-  });
-}
-
-/**
- * Ends a job's pause now, by the storage service's clock.
- *
- * @returns the pause with its end
- * @throws OperatorError `NotPaused`
- */
-export function resumeJob(
-  store: LeaseStore,
-  subject: Subject,
-  options?: ChangeOptions,
-): Promise<Pause & { readonly until: number }> {
-  return changeControl(store, subject, options, ({ control, now }) => {
-    const open = currentPause(control, now);
-    if (open === undefined) throw new OperatorError('NotPaused', `job "${subject.name}" is not paused`);
-    return { control: endPauses(control, now), result: { ...open, until: Math.max(now, open.since) } };
-  });
-}
-
-/** A run that was claimed before the pause. */
 export interface StillRuns {
   /** Undefined: a due time is being claimed at this moment, and its run has no id yet. */
   readonly runId: string | undefined;
@@ -275,8 +243,7 @@ export async function stillRuns(store: LeaseStore, { name, spec }: Subject): Pro
   if (phase !== 'running') return { runId, deployment: incumbent, startsAt: notBefore, how: 'waiting' };
   const claim = { runId, deployment: incumbent, startsAt: started };
   if (started <= now) {
-    const waits =
-      isHeldBack(row) && typeof (await placeInGroup(store, { name, group: spec?.group }, row, undefined)) === 'object';
+    const waits = isHeldBack(row) && typeof (await placeInGroup(store, { name, group: spec?.group }, row)) === 'object';
     return { ...claim, how: !waits ? 'running' : now - started > READS_CONTROL_AFTER_MS ? 'claimedEarly' : 'reading' };
   }
   return { ...claim, how: beforeDue(started - claimedAt, started - now) };

@@ -11,15 +11,12 @@ export interface HeldLease {
   readonly runId: string | undefined;
   readonly holder: string | undefined;
   readonly attempt: number;
-  /** When that attempt started. */
   readonly since: number | undefined;
 }
 
 /**
- * Reads the lease before it is broken.
- *
- * @throws OperatorError `CannotBreak` if the store's leases cannot be broken, `NotHeld`, `Unseen`;
- *   `ForeignMetadataError` if cronlease did not write the row
+ * Reads the lease before it is broken. Throws `OperatorError` `CannotBreak` if the store's leases cannot be broken,
+ * `NotHeld`, `Unseen`; `ForeignMetadataError` if cronlease did not write the row.
  */
 export async function heldLease(store: JobRowStore, job: JobName): Promise<HeldLease> {
   if (store.breakLease === undefined) throw cannotBreak(store);
@@ -41,10 +38,8 @@ export async function heldLease(store: JobRowStore, job: JobName): Promise<HeldL
 
 /**
  * Breaks a lease that was read before. It ends after its remaining time, never at once, because its holder may trust it
- * that long.
- *
- * @returns the remaining time of the lease
- * @throws OperatorError `NotHeld` if the lease was released, or the row changed, meanwhile
+ * that long. Returns the remaining time of the lease. Throws `OperatorError` `NotHeld` if the lease was released, or
+ * the row changed, meanwhile.
  */
 export async function unlockJob(store: JobRowStore, { job, etag }: HeldLease): Promise<{ readonly leftMs: Millis }> {
   if (store.breakLease === undefined) throw cannotBreak(store);

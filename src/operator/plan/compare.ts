@@ -4,19 +4,17 @@ import { windowMs } from '../../core/decide/verdict';
 import { formatDuration } from '../../core/duration';
 import { type JobSpec, type JobsFile, actualTime } from '../../core/job';
 import { type ClockChange, clockChanges } from '../../core/schedule/clock-changes';
-import { dueTimesAfter } from './starts';
+import { dueTimesAfter } from './plan';
 
 const YEAR_MS = 365 * 86_400_000;
 const DUE_TIMES = 5;
 
-/** One side of a change. */
 export interface JobSide {
   readonly spec: JobSpec;
   /** The next due times, nominal. */
   readonly dueTimes: readonly EpochMs[];
 }
 
-/** What becomes of one job when a jobs file is deployed. */
 export interface JobChange {
   readonly job: JobName;
   readonly change: 'added' | 'removed' | 'changed';

@@ -3,8 +3,8 @@ import type { JobSpec } from '../../core/job';
 import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { parseRecordKey } from '../../core/key';
 import { showDay } from '../../core/show-time';
-import type { CallOptions, LedgerStore, Metadata } from '../../lease/store';
-import { pagesOf } from '../pages';
+import type { LedgerStore, Metadata } from '../../lease/store';
+import { pagesOf } from '../../lease/pages';
 
 /** How many due times of a day had each outcome. Runs in progress are left out. */
 export interface DayOfOutcomes {
@@ -38,7 +38,6 @@ export async function outcomesByDay(
   store: LedgerStore,
   { name, spec }: { readonly name: JobName; readonly spec?: JobSpec | undefined },
   { from, timeZone }: { readonly from: EpochMs; readonly timeZone: string },
-  options?: CallOptions,
 ): Promise<OutcomeCalendar> {
   const days = new Map<string, Partial<Record<Outcome, number>>>();
   const add = (at: EpochMs, outcome: Outcome, count: number): void => {
@@ -50,7 +49,7 @@ export async function outcomesByDay(
   };
   let seen = 0;
   let left = LOOKED_UP;
-  const list = (from: object) => store.listRecords(name, { limit: RECORDS_A_PAGE, ...from }, options);
+  const list = (from: object) => store.listRecords(name, { limit: RECORDS_A_PAGE, ...from });
   for await (const { records, continuation } of pagesOf(list)) {
     for (const { key, summary } of records) {
       const { scheduledFor: at, request } = parseRecordKey(key) ?? {};

@@ -2,17 +2,18 @@ import { newestSucceeded } from '../../coordinator/ledger';
 import type { EpochMs, JobName } from '../../core/brand';
 import { ForeignGroupError, inOrder, readGroup } from '../../core/group';
 import { type JobSpec, actualTime } from '../../core/job';
-import { recordKey } from '../../core/key';
+import { recordKey, invertedTime, runIdOf } from '../../core/key';
 import { ForeignRecordError, isUncounted } from '../../core/record';
 import { NOTHING_KNOWN, type RequiredJob, type RequiredJobs, requiredSince, requirementOf } from '../../core/requires';
 import type { Row } from '../../core/row';
 import { type WhyAnswer, explain, isDue } from '../../core/why';
-import type { CallOptions, LeaseStore } from '../../lease/store';
-import { type JobState, currentRun, readState } from '../job-state';
-import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
-import { type ShownRecord, isOverlappedBy, shown } from './list-runs';
-import { withNotedLosses } from './noted-losses';
-import { type AtWork, readAtWork } from './run-at-work';
+import type { LeaseStore } from '../../lease/store';
+import { type JobState, currentRun, readState, asideState } from '../job-state';
+import { manualRecordAt, recordAt, recordOf, recordOver, recordsIn } from './find-record';
+import { type ShownRecord, shown, type AtWork, readAtWork, completed, runsIn } from './runs';
+import { inParallel } from '../../core/in-parallel';
+
+const PAGE = 500;
 
 export interface Explanation extends WhyAnswer, AtWork {
   readonly job: JobSpec;
@@ -29,40 +30,33 @@ export interface Explanation extends WhyAnswer, AtWork {
   readonly warnings: readonly string[];
 }
 
-/**
- * Explains the past or expected outcome of one instant of a job.
- *
- * @param job from a jobs file of this revision
- * @param time nominal
- */
+/** Explains the past or expected outcome of a nominal time of a job, whose file has this revision. */
 export async function explainTime(
   store: LeaseStore,
   job: JobSpec,
   revision: number,
   time: EpochMs,
-  options?: CallOptions,
 ): Promise<Explanation> {
   // Reads the row first, and then whether its run is over. A record written meanwhile is then found in the ledger.
-  const state = await readState(store, job.name, options);
+  const state = await readState(store, job.name);
   const { row, lease, control, now } = state;
-  const runEnded = await hasRunEnded(store, job, state, options);
-  const { found, older } = await findRecord(store, job, time, state, options);
-  const required = found === undefined ? await readRequired(store, job, { time, now }, options) : NOTHING_KNOWN;
+  const runEnded = await hasRunEnded(store, job, state);
+  const { found, older } = await findRecord(store, job, time, state);
+  const required = found === undefined ? await readRequired(store, job, { time, now }) : NOTHING_KNOWN;
   const question = { job, revision, time, found, seenBefore: older, row, lease, runEnded, control, required, now };
   const answer = explain(question);
-  const place = answer.reason === 'attemptRunning' ? await placeInGroup(store, job, row, options) : undefined;
+  const place = answer.reason === 'attemptRunning' ? await placeInGroup(store, job, row) : undefined;
   const inGroup = typeof place === 'string' ? undefined : place;
   const run = answer.reason === 'fanningOut' ? row?.run : undefined;
-  const atWork = run && (await readAtWork(store, { job: job.name, ...run }, options));
+  const atWork = run && (await readAtWork(store, { job: job.name, ...run }));
   // A job that was first seen after the oldest kept records were written has lost none of its records.
-  const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
-  const record =
-    found === undefined ? null : await completed(store, shown(found.record, found.key, row, lease), found.key, options);
+  const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state));
+  const record = found && (await completed(store, shown(found.record, found.key, row, lease), found.key));
   return {
     ...(isUnseen ? { ...answer, reason: 'beforeFirstSeen' as const } : answer),
     job,
     time,
-    record,
+    record: record ?? null,
     state,
     warnings: [...warningsOf(job, revision, row), ...(typeof place === 'string' ? [place] : [])],
     ...atWork,
@@ -72,14 +66,9 @@ export async function explainTime(
 }
 
 /** Whether no run is in progress. A run whose record cannot be read counts as over. */
-async function hasRunEnded(
-  store: LeaseStore,
-  { name }: JobSpec,
-  state: JobState,
-  options: CallOptions | undefined,
-): Promise<boolean> {
+async function hasRunEnded(store: LeaseStore, { name }: JobSpec, state: JobState): Promise<boolean> {
   try {
-    return (await currentRun(store, name, state, options)) === undefined;
+    return (await currentRun(store, name, state)) === undefined;
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
     return true;
@@ -99,11 +88,10 @@ export async function placeInGroup(
   store: LeaseStore,
   { name, group }: Pick<JobSpec, 'name' | 'group'>,
   row: Row | undefined,
-  options: CallOptions | undefined,
 ): Promise<PlaceInGroup | string | undefined> {
   if (group === undefined) return undefined;
   try {
-    const found = await (store.home?.(name) ?? store).readGroup(group.name, options);
+    const found = await (store.home?.(name) ?? store).readGroup(group.name);
     if (found === undefined) return undefined;
     const { running, waiting } = readGroup(group.name, found.body);
     const ahead = inOrder(waiting).findIndex(({ job, token }) => job === name && token === row?.token);
@@ -119,12 +107,11 @@ async function readRequired(
   store: LeaseStore,
   job: JobSpec,
   { time, now }: { readonly time: EpochMs; readonly now: EpochMs },
-  options: CallOptions | undefined,
 ): Promise<RequiredJobs> {
   if (job.requires.length === 0 || actualTime(job, time) > now || !isDue(job, time)) return NOTHING_KNOWN;
   const since = requiredSince(job, time);
   const known = job.requires.map(async (name): Promise<[JobName, RequiredJob]> => {
-    const succeeded = await newestSucceeded(store, name, since, (call) => call(options?.signal));
+    const succeeded = await newestSucceeded(store, name, since, (call) => call());
     return [name, { succeeded, readTo: since, readAt: now, isStale: false, isBusy: false }];
   });
   return new Map(await Promise.all(known));
@@ -146,7 +133,7 @@ export async function explainManualRun(
   revision: number,
   { time, id }: { readonly time: EpochMs; readonly id: string },
 ): Promise<Pick<Explanation, 'outcome' | 'reason' | 'record'>> {
-  const found = await recordOf(store, job.name, recordKey(time, id), undefined);
+  const found = await recordOf(store, job.name, recordKey(time, id));
   if (found?.record.state === 'final') {
     const { outcome, reason } = found.record;
     return {
@@ -164,35 +151,12 @@ async function wasSeen(
   store: LeaseStore,
   { name, timetable, keepMs }: JobSpec,
   { row, now }: JobState,
-  options: CallOptions | undefined,
 ): Promise<boolean> {
   if (row === undefined) return false;
   const oldest = timetable.next(now - keepMs);
   if (oldest === undefined || oldest > row.cursor) return true;
-  if ((await recordAt(store, name, oldest, options)) !== undefined) return true;
-  return (await recordOver(store, name, oldest, options)).older;
-}
-
-async function completed(
-  store: LeaseStore,
-  record: ShownRecord,
-  key: string,
-  options: CallOptions | undefined,
-): Promise<ShownRecord> {
-  return withOverlappedRun(store, await withNotedLosses(store, record, key, options), options);
-}
-
-/** For an overlapped due time, adds the run that was in progress, by a search of the ledger. */
-export async function withOverlappedRun(
-  store: LeaseStore,
-  record: ShownRecord,
-  options: CallOptions | undefined,
-): Promise<ShownRecord> {
-  if (record.outcome !== 'overlapped') return record;
-  const ran = await ranBefore(store, record.job as JobName, Date.parse(record.scheduledFor), options);
-  return ran !== undefined && isOverlappedBy(record, ran.record)
-    ? { ...record, overlappedRunId: ran.record.runId }
-    : record;
+  if ((await recordAt(store, name, oldest)) !== undefined) return true;
+  return (await recordOver(store, name, oldest)).older;
 }
 
 async function findRecord(
@@ -200,19 +164,18 @@ async function findRecord(
   job: JobSpec,
   time: EpochMs,
   { row, now }: JobState,
-  options: CallOptions | undefined,
 ): Promise<Awaited<ReturnType<typeof recordOver>>> {
-  const exact = await recordAt(store, job.name, time, options);
+  const exact = await recordAt(store, job.name, time);
   if (exact !== undefined) return { found: exact, older: true };
   // An undecided due time has no record, and the row's own run is in no stretch.
   const decided = time <= (row?.cursor ?? now) && row?.run?.key !== recordKey(time);
   if (isDue(job, time)) {
-    return decided ? recordOver(store, job.name, time, options) : { found: undefined, older: false };
+    return decided ? recordOver(store, job.name, time) : { found: undefined, older: false };
   }
-  const manual = await manualRecordAt(store, job.name, time, options);
+  const manual = await manualRecordAt(store, job.name, time);
   if (manual !== undefined || !decided) return { found: manual, older: false };
   // It may have been due by an older schedule. The stretch that was recorded at the change then contains it.
-  const { found } = await recordOver(store, job.name, time, options);
+  const { found } = await recordOver(store, job.name, time);
   return { found: found !== undefined && isUncounted(found.record) ? found : undefined, older: false };
 }
 
@@ -224,23 +187,11 @@ function warningsOf(job: JobSpec, revision: number, row: Row | undefined): reado
     : [`${file} than the one first seen with this revision: raise "revision" with each change`];
 }
 
-/**
- * Explains an instant of a job that the jobs file no longer has, by only row and ledger, because its schedule is not
- * known.
- *
- * @param job has no schedule
- * @param file the jobs file, for people
- */
-export async function explainLeft(
-  store: LeaseStore,
-  job: JobSpec,
-  time: EpochMs,
-  file: string,
-  options?: CallOptions,
-): Promise<Explanation> {
+/** Explains an instant of a job that is not in `file`, by only row and ledger: its schedule is not known. */
+export async function explainLeft(store: LeaseStore, job: JobSpec, time: EpochMs, file: string): Promise<Explanation> {
   const { name } = job;
   // Of any revision: the schedule of the row is certainly another one.
-  const found = await explainTime(store, job, Infinity, time, options);
+  const found = await explainTime(store, job, Infinity, time);
   const goesOn = found.outcome === 'retrying' || found.reason === 'requested';
   const warning = `job "${name}" is not in ${file}: no deployment with this file runs it, or continues its run`;
   const remedy = goesOn
@@ -248,4 +199,42 @@ export async function explainLeft(
     : '';
   const reason = found.outcome === 'notDue' ? 'notInFile' : found.reason;
   return { ...found, reason, warnings: [...found.warnings, warning + remedy] };
+}
+
+/**
+ * The runs of an explained due time in back-fills, the oldest first: their records lie beside the one of the answer. An
+ * instant that is not decided yet has none, and costs no call. Any other costs one listing, and a read for each run.
+ */
+export async function backfilledRuns(
+  store: LeaseStore,
+  { job, time, state, record }: Pick<Explanation, 'job' | 'time' | 'state' | 'record'>,
+): Promise<readonly ShownRecord[]> {
+  const { row, lease } = state;
+  // Keys begin in 1970.
+  if (row === undefined || time > row.cursor || time < 0) return [];
+  const keys: string[] = [];
+  const request = { prefix: `${invertedTime(time)}-m-`, limit: PAGE };
+  for await (const { key, summary } of recordsIn(store, job.name, request)) {
+    if (summary['trigger'] === 'backfill') keys.push(key);
+  }
+  // The ledger may have no record of a run that is not over. The row has it.
+  const states = rowsOf(row, state, time).map((its) => [job.name, { ...state, row: its }] as const);
+  const unended = await runsIn(store, states);
+  const rest = keys.filter((key) => unended.every(({ runId }) => runId !== runIdOf(job.name, key)));
+  const found = await inParallel(rest, async (key) => {
+    const known = await recordOf(store, job.name, key);
+    return known && shown(known.record, key, row, lease);
+  });
+  return [...found, ...unended]
+    .filter((one) => one !== undefined)
+    .filter(({ runId }) => runId !== record?.runId)
+    .toSorted((a, b) => (a.claimedAt ?? '').localeCompare(b.claimedAt ?? ''));
+}
+
+/** The row as far as it has back-filled runs of this time: one in progress, and one that waits while due times go first. */
+function rowsOf(row: Row, state: JobState, time: EpochMs): readonly Row[] {
+  const { run } = row;
+  const current = run?.trigger === 'backfill' && run.scheduledFor === time ? [row] : [];
+  const aside = asideState(state).row;
+  return aside?.run?.scheduledFor === time ? [...current, aside] : current;
 }

@@ -1,30 +1,26 @@
-import type { EpochMs, JobName } from '../../core/brand';
+import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../../core/key';
-import { ForeignRecordError, type LedgerRecord, unreadableRecord } from '../../core/record';
-import { readRecord } from '../../coordinator/ledger';
+import { type LedgerRecord, unreadableRecord } from '../../core/record';
+import { readUnlessForeign } from '../../coordinator/ledger';
+import { inParallel } from '../../core/in-parallel';
+import { isInstant } from '../../core/metadata';
 import { isAtRest } from '../../core/row';
-import type { CallOptions, LeaseStore, LedgerStore, ListedRecord } from '../../lease/store';
+import type { LeaseStore, LedgerStore, ListedRecord } from '../../lease/store';
 import { readState } from '../job-state';
 import { OperatorError } from '../operator-error';
-import { pagesOf } from '../pages';
+import { collected, pagesOf } from '../../lease/pages';
 
 export interface FoundRecord {
   readonly key: string;
   readonly record: LedgerRecord;
 }
 
-/** Keys have 13 digits for the time, so every instant is earlier. */
-const LATEST = 1e13;
 const PAGE = 20;
+const SPAN_PAGE = 500;
 
 /** Reads the record of a due time by its own key. */
-export async function recordAt(
-  store: LedgerStore,
-  job: JobName,
-  time: EpochMs,
-  options?: CallOptions,
-): Promise<FoundRecord | undefined> {
-  return time < 0 || time >= LATEST ? undefined : recordOf(store, job, recordKey(time), options);
+export async function recordAt(store: LedgerStore, job: JobName, time: EpochMs): Promise<FoundRecord | undefined> {
+  return isInstant(time) ? recordOf(store, job, recordKey(time)) : undefined;
 }
 
 /** The record of the run that a person requested at this time, or else of one in a back-fill. */
@@ -32,13 +28,12 @@ export async function manualRecordAt(
   store: LedgerStore,
   job: JobName,
   time: EpochMs,
-  options?: CallOptions,
 ): Promise<FoundRecord | undefined> {
-  if (time < 0 || time >= LATEST) return undefined;
+  if (!isInstant(time)) return undefined;
   const prefix = `${invertedTime(time)}-m-`;
-  const { records } = await store.listRecords(job, { prefix, limit: PAGE }, options);
+  const { records } = await store.listRecords(job, { prefix, limit: PAGE });
   const first = records.find(({ summary }) => summary['trigger'] !== 'backfill') ?? records[0];
-  return first && recordOf(store, job, first.key, options);
+  return first && recordOf(store, job, first.key);
 }
 
 /** The newest record of a due time before this one, if it reaches as far as `time`. */
@@ -46,25 +41,19 @@ export async function recordOver(
   store: LedgerStore,
   job: JobName,
   time: EpochMs,
-  options?: CallOptions,
 ): Promise<{ readonly older: boolean; readonly found: FoundRecord | undefined }> {
-  if (time < 0 || time >= LATEST) return { older: false, found: undefined };
-  const nearest = await recordBefore(store, job, time, isOfDueTime, options);
+  if (!isInstant(time)) return { older: false, found: undefined };
+  const nearest = await recordBefore(store, job, time, isOfDueTime);
   const through = Date.parse(nearest?.summary['through'] ?? '');
-  const found = nearest !== undefined && through >= time ? await recordOf(store, job, nearest.key, options) : undefined;
+  const found = nearest !== undefined && through >= time ? await recordOf(store, job, nearest.key) : undefined;
   return { older: nearest !== undefined, found };
 }
 
 /** The newest record of a run that was due or requested before this time. */
-export async function ranBefore(
-  store: LedgerStore,
-  job: JobName,
-  time: EpochMs,
-  options?: CallOptions,
-): Promise<FoundRecord | undefined> {
-  if (time < 0 || time >= LATEST) return undefined;
-  const nearest = await recordBefore(store, job, time, ({ summary }) => summary['trigger'] !== undefined, options);
-  return nearest && recordOf(store, job, nearest.key, options);
+export async function ranBefore(store: LedgerStore, job: JobName, time: EpochMs): Promise<FoundRecord | undefined> {
+  if (!isInstant(time)) return undefined;
+  const nearest = await recordBefore(store, job, time, ({ summary }) => summary['trigger'] !== undefined);
+  return nearest && recordOf(store, job, nearest.key);
 }
 
 function isOfDueTime({ key }: ListedRecord): boolean {
@@ -82,52 +71,62 @@ async function recordBefore(
   job: JobName,
   time: EpochMs,
   isWanted: (record: ListedRecord) => boolean,
-  options: CallOptions | undefined,
 ): Promise<ListedRecord | undefined> {
+  const first = async (prefix: string): Promise<ListedRecord | undefined> => {
+    for await (const record of recordsIn(store, job, { prefix, limit: PAGE })) if (isWanted(record)) return record;
+    return undefined;
+  };
   const digits = invertedTime(time);
   for (let length = digits.length - 1; length >= 0; length -= 1) {
     const head = digits.slice(0, length);
     const larger = '123456789'.slice(Number(digits[length]));
-    const found = await Promise.all(
-      [...larger].map((digit) => firstUnder(store, job, head + digit, isWanted, options)),
-    );
-    const first = found.find((record) => record !== undefined);
-    if (first !== undefined) return first;
+    const found = await Promise.all([...larger].map((digit) => first(head + digit)));
+    const nearest = found.find((record) => record !== undefined);
+    if (nearest !== undefined) return nearest;
   }
   return undefined;
 }
 
-/** The first wanted record under a prefix. */
-async function firstUnder(
-  store: LedgerStore,
+/** The records of a job as listings show them, newest first. A page of `limit` is asked for once it is needed. */
+export async function* recordsIn(
+  store: Pick<LedgerStore, 'listRecords'>,
   job: JobName,
-  prefix: string,
-  isWanted: (record: ListedRecord) => boolean,
-  options: CallOptions | undefined,
-): Promise<ListedRecord | undefined> {
-  for await (const { records } of pagesOf((from) =>
-    store.listRecords(job, { prefix, limit: PAGE, ...from }, options),
-  )) {
-    const wanted = records.find(isWanted);
-    if (wanted !== undefined) return wanted;
+  request: { readonly prefix?: string; readonly limit: number },
+): AsyncGenerator<ListedRecord, undefined> {
+  for await (const { records } of pagesOf((from) => store.listRecords(job, { ...request, ...from }))) yield* records;
+}
+
+/** All records of a span. Listings select by prefix, so the span is covered by at most eleven of them. */
+export async function recordsBetween(
+  store: Pick<LedgerStore, 'listRecords'>,
+  job: JobName,
+  { from, through }: { readonly from: EpochMs; readonly through: EpochMs },
+): Promise<readonly ListedRecord[]> {
+  const found = await inParallel(prefixesOf(from, through), (prefix) =>
+    collected(recordsIn(store, job, { prefix, limit: SPAN_PAGE })),
+  );
+  return found.flat().filter(({ key }) => {
+    const at = parseRecordKey(key)?.scheduledFor;
+    return at !== undefined && from <= at && at <= through;
+  });
+}
+
+/** The beginnings of the keys of a span: each covers a power of ten of milliseconds, at most the length of the span. */
+function prefixesOf(from: EpochMs, through: EpochMs): readonly string[] {
+  const length: Millis = through - from;
+  const digits = length === 0 ? 0 : Math.floor(Math.log10(length));
+  const [first, last] = [invertedTime(through), invertedTime(from)].map((key) => key.slice(0, key.length - digits));
+  const prefixes: string[] = [];
+  for (let at = Number(first); at <= Number(last); at += 1) {
+    prefixes.push(String(at).padStart(invertedTime(from).length - digits, '0'));
   }
-  return undefined;
+  return prefixes;
 }
 
 /** Reads the record with this key. One that cannot be read counts as a run of unknown outcome. */
-export async function recordOf(
-  store: LedgerStore,
-  job: JobName,
-  key: string,
-  options: CallOptions | undefined,
-): Promise<FoundRecord | undefined> {
-  try {
-    const found = await readRecord(store, job, key, options);
-    return found && { key, record: found.record };
-  } catch (error) {
-    if (!(error instanceof ForeignRecordError)) throw error;
-    return { key, record: unreadableRecord(job, key) };
-  }
+export async function recordOf(store: LedgerStore, job: JobName, key: string): Promise<FoundRecord | undefined> {
+  const found = await readUnlessForeign(store, job, key);
+  return found && { key, record: found === 'foreign' ? unreadableRecord(job, key) : found.record };
 }
 
 export interface FoundRun {
@@ -137,11 +136,7 @@ export interface FoundRun {
   readonly isOver: boolean;
 }
 
-/**
- * The run of a due time or manual run, or else the job's current or last run.
- *
- * @throws OperatorError `NoRun`
- */
+/** The run of a due time or manual run, or else the job's current or last run. Throws `OperatorError` `NoRun`. */
 export async function findRun(store: LeaseStore, job: JobName, time: EpochMs | undefined): Promise<FoundRun> {
   const { row, lease } = await readState(store, job);
   const current = row?.run;

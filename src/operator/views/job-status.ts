@@ -1,19 +1,20 @@
 import type { EpochMs } from '../../core/brand';
 import { type Pause, pauseAt, pendingManualRuns } from '../../core/control';
-import type { Acknowledgement } from '../../core/incident';
+import { type Acknowledgement, type Incident, type Outcomes, incidentOf, isInForce } from '../../core/incident';
 import { type JobSpec, actualTime, nextDue } from '../../core/job';
 import { isoOf, isoOrNull } from '../../core/iso';
 import { runIdAt, runIdOf } from '../../core/key';
 import type { JobStateName } from '../../core/shown-state';
-import { type RecentRun, runWith } from '../../core/recent';
+import { type RecentRun, runWith, keyOf, withRun } from '../../core/recent';
 import { type Row, isAtRest } from '../../core/row';
-import { type JobIncident, jobIncident, outcomesOf, overdueFrom } from './incident';
 import type { JobState } from '../job-state';
 import type { JobEntry } from './list-jobs';
 import type { Acknowledgement as ListedAcknowledgement, JobStatus } from '../../manage/schema/jobs';
+import { overdueBy } from '../../core/overdue';
+import { settledRun } from '../../core/recent-run';
+import type { Subject } from '../subject';
 
 type Run = NonNullable<JobStatus['currentRun']>;
-type Incident = NonNullable<JobStatus['incident']>;
 type ListedRun = NonNullable<JobStatus['lastRun']>;
 
 const NOT_IN_FILE = 'not in this jobs file';
@@ -161,7 +162,7 @@ function nextDueAt(spec: JobSpec, row: Row | undefined, pause: Pause | undefined
   return due === undefined ? undefined : actualTime(spec, due);
 }
 
-function listedIncident(name: JobEntry['name'], incident: JobIncident): Incident {
+function listedIncident(name: JobEntry['name'], incident: JobIncident): JobStatus['incident'] {
   const { since, isWhole, failures, first, last, lastReason, acknowledgement } = incident;
   const runId = (key: string | undefined): string | null => (key === undefined ? null : runIdOf(name, key));
   return {
@@ -190,4 +191,51 @@ function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {
     waitedMs: run.waitedMs,
     attempts: run.attempts,
   };
+}
+
+/** The incident of a job, and its acknowledgement that is in force. */
+export interface JobIncident extends Incident {
+  readonly acknowledgement: Acknowledgement | undefined;
+}
+
+/** What a job's row shows of its last outcomes, with that of a run which has settled since. */
+export function outcomesOf({ name, spec }: Subject, row: Row, { lease, control }: JobState): Outcomes {
+  const settled = isAtRest(row, lease)
+    ? settledRun({ name, offsetMs: spec?.offsetMs ?? 0 }, row, control.cancel)
+    : undefined;
+  const { failures, lastFailedKey, lastGoodAt } = row;
+  return { failures, lastFailedKey, lastGoodAt, recent: withRun(row.recent, settled) };
+}
+
+/** The incident of a job; undefined if it neither fails nor is overdue. */
+export function jobIncident(
+  outcomes: Outcomes,
+  { control, now }: JobState,
+  overdueSince: EpochMs | undefined,
+): JobIncident | undefined {
+  const incident = incidentOf(outcomes, overdueSince);
+  if (incident === undefined) return undefined;
+  const { acknowledgement } = control;
+  const isAcknowledged = acknowledgement !== undefined && isInForce(acknowledgement, outcomes, now);
+  return { ...incident, acknowledgement: isAcknowledged ? acknowledgement : undefined };
+}
+
+/**
+ * When the job became overdue. A success enters the row with the next claim, so the last run counts from its start: the
+ * job may be well for a few minutes longer than this shows, and never shorter.
+ */
+export function overdueFrom(
+  spec: JobSpec,
+  row: Row,
+  { control, lease, now }: JobState,
+  { recent }: Outcomes,
+): EpochMs | undefined {
+  if (spec.alertAfterMs === undefined) return undefined;
+  const last = recent.findLast((item) => item.kind === 'run');
+  const isOver = row.run !== undefined && last !== undefined && keyOf(last) === row.run.key && lease === 'available';
+  const succeeded =
+    isOver && last.outcome === 'succeeded' ? (row.started ?? 0) + (last.durationMs ?? 0) + last.waitedMs : 0;
+  const from = Math.max(row.lastGoodAt, succeeded);
+  const age = overdueBy(spec, control, from, now);
+  return age === undefined ? undefined : now - age + spec.alertAfterMs;
 }

@@ -1,11 +1,10 @@
 import type { EpochMs, JobName } from '../../core/brand';
-import { type Control, NO_CONTROL, decodeControl } from '../../core/control';
+import { NO_CONTROL, decodeControl } from '../../core/control';
 import type { JobSpec } from '../../core/job';
 import { allowanceOf, decodeLayout } from '../../core/layout';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { type Row, checkAhead, decodeRow } from '../../core/row';
 import type {
-  CallOptions,
   JobRowStore,
   ListedControl,
   ListedJob,
@@ -36,7 +35,6 @@ export interface UnreadablePart {
   readonly error: ForeignMetadataError;
 }
 
-/** The layouts of the accounts, as one listing has shown them. */
 export type LayoutsSeen = Pick<Listing, 'layout' | 'accounts'>;
 
 export interface JobList {
@@ -53,11 +51,10 @@ export interface JobList {
 }
 
 /** Reads the state of every job by one listing, without further calls. */
-export async function listJobs(store: JobRowStore, specs: readonly JobSpec[], options?: CallOptions): Promise<JobList> {
-  return jobsIn(await store.list(options), specs);
+export async function listJobs(store: JobRowStore, specs: readonly JobSpec[]): Promise<JobList> {
+  return jobsIn(await store.list(), specs);
 }
 
-/** As {@link listJobs}, from a listing. */
 export function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
   const { date, jobs, fleet, strays, layout, accounts, missing = [] } = listing;
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
@@ -78,31 +75,23 @@ export function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
 }
 
 function stateOf({ row: listed, control, date }: ListedJob): Pick<JobEntry, 'listed' | 'state' | 'unreadable'> {
-  const unreadable: UnreadablePart[] = [];
-  const read = <T>(part: UnreadablePart['part'], decode: () => T): T | undefined => {
-    try {
-      return decode();
-    } catch (error) {
-      if (!(error instanceof ForeignMetadataError)) throw error;
-      unreadable.push({ part, error });
-      return undefined;
-    }
-  };
   const row =
     listed &&
-    read('lease', (): Row => {
+    orForeign((): Row => {
       const decoded = decodeRow(listed.metadata);
       checkAhead(decoded, date);
       return decoded;
     });
-  const wanted = control === undefined ? NO_CONTROL : read('control', (): Control => decodeControl(control.metadata));
+  const wanted = control === undefined ? NO_CONTROL : orForeign(() => decodeControl(control.metadata));
+  const parts = [['lease', row] as const, ['control', wanted] as const];
+  const unreadable = parts.flatMap(([part, read]) =>
+    read instanceof ForeignMetadataError ? [{ part, error: read }] : [],
+  );
+  if (row instanceof ForeignMetadataError || wanted instanceof ForeignMetadataError) {
+    return { listed, unreadable, state: undefined };
+  }
   const lease = leaseOf(listed?.lease ?? 'available');
-  const isReadable = unreadable.length === 0 && wanted !== undefined;
-  return {
-    listed,
-    unreadable,
-    state: isReadable ? { row, lease, control: wanted, controlEtag: control?.etag, now: date } : undefined,
-  };
+  return { listed, unreadable, state: { row, lease, control: wanted, controlEtag: control?.etag, now: date } };
 }
 
 interface LayoutTrouble {
@@ -111,11 +100,7 @@ interface LayoutTrouble {
   readonly isForeign: boolean;
 }
 
-/**
- * The accounts in which a deployment with the caller's list would claim nothing, and why.
- *
- * @param location the account, if only one was listed
- */
+/** Why a deployment with the caller's list claims nothing in some accounts, or in the only one, `location`. */
 export function layoutTroubles(location: string, { layout, accounts }: LayoutsSeen): readonly LayoutTrouble[] {
   const seen = accounts ?? [{ location, layout }];
   const locations = seen.map((account) => account.location);
@@ -131,11 +116,10 @@ function troubleIn(
   index: number,
   listed: ListedControl | undefined,
 ): LayoutTrouble | undefined {
-  try {
-    const allowance = allowanceOf({ accounts, index }, listed && decodeLayout(listed.metadata));
-    return allowance.claims === 'all' ? undefined : { reason: allowance.reason, isForeign: false };
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return { reason: `the layout in ${accounts[index] ?? ''} cannot be read: ${error.message}`, isForeign: true };
+  const layout = listed && orForeign(() => decodeLayout(listed.metadata));
+  if (layout instanceof ForeignMetadataError) {
+    return { reason: `the layout in ${accounts[index] ?? ''} cannot be read: ${layout.message}`, isForeign: true };
   }
+  const allowance = allowanceOf({ accounts, index }, layout);
+  return allowance.claims === 'all' ? undefined : { reason: allowance.reason, isForeign: false };
 }

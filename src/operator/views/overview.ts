@@ -1,29 +1,24 @@
 import { type Fleet, NO_FLEET, cordonOf, decodeFleet, maintenanceAt } from '../../core/fleet';
-import { isoOf } from '../../core/iso';
+import { isoOf, isoOrNull } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { isFailing, shownState } from '../../core/shown-state';
-import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../../lease/store';
-import { type Deployment, deploymentsOf } from './deployments';
+import type { JobRowStore, PresenceStore, Presences } from '../../lease/store';
 import { statusOf } from './job-status';
 import { layoutTroubles, listJobs } from './list-jobs';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import type { DeploymentStatus } from '../../manage/schema/about';
 import { byText } from '../../core/text';
+import { decodePresence, type Presence } from '../../core/presence';
+import { type PresenceState, presenceState } from '../../core/presence-state';
 
-/**
- * Reads the state of all jobs and deployments, by one listing of each.
- *
- * @param specs the jobs of the caller's file; jobs that only storage has are listed without their schedule
- */
-export async function readOverview(
-  store: JobRowStore & PresenceStore,
-  specs: readonly JobSpec[],
-  options?: CallOptions,
-): Promise<Overview> {
-  const [list, presences] = await Promise.all([listJobs(store, specs, options), store.listPresences(options)]);
+/** One listing of jobs, and one of deployments. Jobs that are in no spec are shown without their schedule. */
+export async function readOverview(store: JobRowStore & PresenceStore, specs: readonly JobSpec[]): Promise<Overview> {
+  const [list, presences] = await Promise.all([listJobs(store, specs), store.listPresences()]);
   const { deployments, foreign } = deploymentsOf(presences);
-  const { fleet, problem } = fleetOf(list.fleet);
+  const { fleet: control } = list;
+  const decoded = control && orForeign(() => decodeFleet(control.metadata));
+  const fleet = decoded instanceof ForeignMetadataError ? NO_FLEET : (decoded ?? NO_FLEET);
   const statuses = list.jobs
     .filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten)
     .map((entry) => statusOf(entry, list.now));
@@ -36,25 +31,17 @@ export async function readOverview(
     maintenance: maintenanceAt(fleet, list.now).map(({ since, until, ...rest }) => ({
       ...rest,
       since: isoOf(since),
-      until: until === undefined ? null : isoOf(until),
+      until: isoOrNull(until),
     })),
     problems: [
-      ...(problem === undefined ? [] : [problem]),
+      ...(decoded instanceof ForeignMetadataError
+        ? [`the cordons of deployments cannot be read: ${decoded.message}`]
+        : []),
       ...layoutTroubles(store.location, list.layouts).map(({ reason }) => `${reason}: nothing is claimed there`),
       ...list.missing.map(({ reason }) => `${reason}: its jobs are shown without their state`),
       ...foreign.map(({ name, error }) => `the presence of deployment "${name}" cannot be read: ${error.message}`),
     ],
   };
-}
-
-function fleetOf(listed: ListedControl | undefined): { readonly fleet: Fleet; readonly problem?: string } {
-  if (listed === undefined) return { fleet: NO_FLEET };
-  try {
-    return { fleet: decodeFleet(listed.metadata) };
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return { fleet: NO_FLEET, problem: `the cordons of deployments cannot be read: ${error.message}` };
-  }
 }
 
 function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatus {
@@ -130,4 +117,36 @@ function withGroupMarks(statuses: readonly JobStatus[], specs: readonly JobSpec[
     const mark = `one of ${String(count)} runs of group "${group.name}", ${String(group.maxParallel)} at a time`;
     return { ...status, detail: status.detail === null ? mark : `${mark}; ${status.detail}` };
   });
+}
+
+/** A deployment that ticked within this time may be back at any moment, with the version that it had. */
+const LATELY_MS = 11 * 60_000;
+/** A deployment that has not ticked for this long is gone, and is ignored. */
+const GONE_MS = 7 * 24 * 3_600_000;
+
+export interface Deployment extends Presence {
+  readonly name: string;
+  readonly state: PresenceState;
+  /** Whether it may be back at any moment: what it cannot do must not be asked of all. */
+  readonly lately: boolean;
+}
+
+/** The deployments that have ticked in the last week, by name. `foreign` has the unreadable ones. */
+export function deploymentsOf({ date, presences }: Presences): {
+  readonly deployments: readonly Deployment[];
+  readonly foreign: readonly { readonly name: string; readonly error: ForeignMetadataError }[];
+} {
+  const deployments: Deployment[] = [];
+  const foreign: { name: string; error: ForeignMetadataError }[] = [];
+  for (const [name, { metadata }] of presences) {
+    const presence = orForeign(() => decodePresence(metadata));
+    if (presence instanceof ForeignMetadataError) {
+      foreign.push({ name, error: presence });
+      continue;
+    }
+    const age = date - presence.tickedAt;
+    if (age > GONE_MS) continue;
+    deployments.push({ ...presence, name, state: presenceState(presence, date), lately: age <= LATELY_MS });
+  }
+  return { deployments, foreign };
 }

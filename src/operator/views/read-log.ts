@@ -1,12 +1,12 @@
 import type { JobName } from '../../core/brand';
 import { type LogEntry, type Progress, parseEntries, linesOf } from '../../core/log-entry';
-import { ForeignRecordError, type LedgerRecord } from '../../core/record';
+import type { LedgerRecord } from '../../core/record';
 import { errorTrace, mapTexts, userFrames } from '../../core/recorded-error';
-import { readRecord } from '../../coordinator/ledger';
-import type { CallOptions, LedgerStore, ListedLog, LogStore } from '../../lease/store';
+import type { LedgerStore, ListedLog, LogStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
-import { pagesOf } from '../pages';
+import { pagesOf } from '../../lease/pages';
+import { readUnlessForeign } from '../../coordinator/ledger';
 
 /** The most logs that are read together. A run that fans out may have thousands. */
 const LOGS_AT_MOST = 200;
@@ -44,7 +44,6 @@ export type TokenedEntry = (LogEntry | ThrownError) & { readonly token: number }
 export interface LogPage {
   /** In order: by attempt, and within it by time. */
   readonly entries: readonly TokenedEntry[];
-  /** Where the next page begins. */
   readonly next: string;
   /** The run has ended, and this is the last page. */
   readonly ended: boolean;
@@ -56,25 +55,22 @@ export interface LogPage {
 
 /**
  * One page of what a run has said so far, over all its attempts. To follow a run, ask again from `next` until it has
- * ended: that costs two storage calls, and one more for each log that has grown.
- *
- * @throws OperatorError `BadCursor`
+ * ended: that costs two storage calls, and one more for each log that has grown. Throws `OperatorError` `BadCursor`.
  */
 export async function readLog(
   store: LedgerStore & LogStore,
   job: JobName,
   key: string,
   { from, item, isOver = false, bytes = PAGE_BYTES }: LogRequest = {},
-  options?: CallOptions,
 ): Promise<LogPage> {
   const cursor = readCursor(from);
   // The record first: what its writer has appended before is then found in the logs.
-  const record = await finalRecordOf(store, job, key, options);
-  const found = record?.log?.kept === 'inline' ? [] : await logsOf(store, job, key, item, options);
+  const record = await finalRecordOf(store, job, key);
+  const found = record?.log?.kept === 'inline' ? [] : await logsOf(store, job, key, item);
   const logs = found.slice(0, LOGS_AT_MOST);
   const parts = partsOf(logs, cursor, bytes);
   const texts = await inParallel(parts, ({ log, start, length }) =>
-    store.readLog(job, key, log.name, { from: start, limit: length }, options),
+    store.readLog(job, key, log.name, { from: start, limit: length }),
   );
   const entries: TokenedEntry[] = [];
   let isAll = true;
@@ -128,16 +124,11 @@ async function finalRecordOf(
   store: LedgerStore,
   job: JobName,
   key: string,
-  options: CallOptions | undefined,
 ): Promise<Pick<LedgerRecord, 'log' | 'progress' | 'token' | 'attempts'> | undefined> {
-  try {
-    const found = await readRecord(store, job, key, options);
-    return found?.record.state === 'final' ? found.record : undefined;
-  } catch (error) {
-    // It stands in the place of a final record. The logs are there all the same.
-    if (error instanceof ForeignRecordError) return { token: null, attempts: [] };
-    throw error;
-  }
+  const found = await readUnlessForeign(store, job, key);
+  // It stands in the place of a final record. The logs are there all the same.
+  if (found === 'foreign') return { token: null, attempts: [] };
+  return found?.record.state === 'final' ? found.record : undefined;
 }
 
 interface NamedLog extends ListedLog {
@@ -151,11 +142,10 @@ async function logsOf(
   job: JobName,
   key: string,
   item: number | undefined,
-  options: CallOptions | undefined,
 ): Promise<readonly NamedLog[]> {
   const found: NamedLog[] = [];
   let seen = 0;
-  for await (const { logs } of pagesOf((from) => store.listLogs(job, key, { limit: NAMES_A_PAGE, ...from }, options))) {
+  for await (const { logs } of pagesOf((from) => store.listLogs(job, key, { limit: NAMES_A_PAGE, ...from }))) {
     for (const log of logs) {
       const [, token, index] = /^(\d{1,15})(?:-(\d{1,15})-\d+-[0-9a-z]+)?$/.exec(log.name) ?? [];
       // Something else wrote the others.

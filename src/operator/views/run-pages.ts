@@ -7,28 +7,27 @@ import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../../core/key
 import { parsedJson } from '../../core/metadata';
 import { type Origin, SCHEDULED, readOrigin } from '../../core/origin';
 import { type Row, isAtRest } from '../../core/row';
-import type { CallOptions, LedgerStore, ListedRecord } from '../../lease/store';
+import type { LedgerStore, ListedRecord } from '../../lease/store';
 import { isWaiting } from '../../core/why';
 import { inParallel } from '../../core/in-parallel';
 import { type JobState, asideState } from '../job-state';
 import type { JobEntry } from './list-jobs';
 import { byText } from '../../core/text';
 
-/** A run as a listing of the ledger shows it, without a read of its record. */
 export interface ListedRun {
   readonly job: JobName;
   readonly key: string;
   readonly runId: string;
   readonly scheduledFor: EpochMs;
-  readonly through: EpochMs | undefined;
+  readonly through?: EpochMs | undefined;
   readonly count: number | undefined;
   readonly outcome: Outcome | 'running' | 'retrying';
-  readonly reason: string | undefined;
+  readonly reason?: string | undefined;
   readonly trigger: string | undefined;
   readonly token: number | undefined;
   readonly startedAt: EpochMs | undefined;
-  readonly endedAt: EpochMs | undefined;
-  readonly latenessMs: Millis | undefined;
+  readonly endedAt?: EpochMs | undefined;
+  readonly latenessMs?: Millis | undefined;
   /** How long it waited between its attempts. */
   readonly waitedMs: Millis;
   readonly origin: Origin | undefined;
@@ -37,7 +36,6 @@ export interface ListedRun {
 
 /** Who or what started a run, and why. Undefined: whether or not anything did. */
 export interface StartFilter {
-  /** Started by this. */
   readonly trigger?: string | undefined;
   /** Asked for by this person, or by the key of this name. */
   readonly actor?: string | undefined;
@@ -48,17 +46,13 @@ export interface StartFilter {
 }
 
 export interface RunFilter extends StartFilter {
-  /** Undefined: any. */
   readonly outcomes?: readonly string[] | undefined;
   /** Failed, timed out or stalled. */
   readonly failed?: boolean | undefined;
-  /** Due at this time or later. */
   readonly since?: EpochMs | undefined;
-  /** Due before this time. */
   readonly until?: EpochMs | undefined;
 }
 
-/** The job of a page, with what is known about it. */
 export interface PagedJob {
   readonly name: JobName;
   readonly spec: JobSpec | undefined;
@@ -122,7 +116,6 @@ export async function pageOfRuns(
   jobs: readonly PagedJob[],
   filter: RunFilter,
   { limit, start }: { readonly limit: number; readonly start: PageStart | undefined },
-  options?: CallOptions,
 ): Promise<RunPage> {
   const found: ListedRun[] = [];
   /** Nothing older than this is complete: a job was not searched any further. */
@@ -136,7 +129,7 @@ export async function pageOfRuns(
       .slice(0, AT_ONCE);
     if (next.length === 0) break;
     for (const job of next) waiting.splice(waiting.indexOf(job), 1);
-    const searched = await inParallel(next, (job) => search(store, job, filter, { limit, start }, options));
+    const searched = await inParallel(next, (job) => search(store, job, filter, { limit, start }));
     for (const { runs, stoppedAt } of searched) {
       found.push(...runs);
       if (stoppedAt !== undefined && (horizon === undefined || isBefore(stoppedAt, horizon))) horizon = stoppedAt;
@@ -151,35 +144,27 @@ export async function pageOfRuns(
 
 const AT_ONCE = 32;
 
-/**
- * The newest time that the job may have a record of. A manual run is newer than the cursor, and a back-filled run may
- * have followed it, or it has expired.
- */
+/** The newest time that the job may have a record of. A manual or back-filled run may be newer than the cursor. */
 function newest({ row, isUnreadable, requestedAt = 0 }: PagedJob): EpochMs {
   if (row === undefined) return isUnreadable ? LATEST : requestedAt;
   const { cursor, run, claimedAt = 0, forgotten = 0 } = row;
   return Math.max(cursor, run?.scheduledFor ?? 0, claimedAt, forgotten, requestedAt);
 }
 
-interface Searched {
-  readonly runs: readonly ListedRun[];
-  /** The last record that was looked at, if there may be more; undefined: all were seen. */
-  readonly stoppedAt: PageStart | undefined;
-}
-
-/** The first runs of a job after `start` that pass the filter: one more than the limit where there are more. */
+/**
+ * The first runs of a job after `start` that pass the filter: one more than the limit where there are more. `stoppedAt`
+ * is the last record that was looked at, if there may be more.
+ */
 async function search(
   store: LedgerStore,
   job: PagedJob,
   filter: RunFilter,
   { limit, start }: { readonly limit: number; readonly start: PageStart | undefined },
-  options: CallOptions | undefined,
-): Promise<Searched> {
+): Promise<{ readonly runs: readonly ListedRun[]; readonly stoppedAt?: PageStart | undefined }> {
   const runs: ListedRun[] = [];
   const pending = [...unendedRuns(job)];
   const take = (run: ListedRun): void => {
-    if (!isBefore(start ?? BEFORE_ALL, run) || !passes(run, filter)) return;
-    runs.push(run);
+    if (isBefore(start ?? BEFORE_ALL, run) && passes(run, filter)) runs.push(run);
   };
   let last: string | undefined;
   let isOver = false;
@@ -193,12 +178,8 @@ async function search(
       }
       if (listings >= LISTINGS && last !== undefined) return { runs, stoppedAt: at(job, last) };
       const few = isSelective(filter) || first !== undefined ? RECORDS : limit + 1;
-      const request = {
-        prefix,
-        limit: Math.min(RECORDS, few),
-        ...given({ continuation }),
-      };
-      const page = await store.listRecords(job.name, request, options);
+      const request = { prefix, limit: Math.min(RECORDS, few), ...given({ continuation }) };
+      const page = await store.listRecords(job.name, request);
       if (page.records.length > 0) listings += 1;
       for (const record of page.records) {
         const run = listedRun(job, record);
@@ -215,7 +196,7 @@ async function search(
     } while (continuation !== undefined);
   }
   for (const open of pending) take(open);
-  return { runs, stoppedAt: undefined };
+  return { runs };
 }
 
 const BEFORE_ALL: PageStart = { key: '', job: '' };
@@ -230,10 +211,7 @@ function firstKey({ until }: RunFilter, start: PageStart | undefined): string | 
   return keys.length === 0 ? undefined : keys.reduce((a, b) => (a > b ? a : b));
 }
 
-/**
- * Prefixes of all keys from the given one on, in their order. Listings select by prefix, and a listing of all records
- * would begin with the newest one.
- */
+/** Prefixes of all keys from this one on, in order: a listing without a prefix begins with the newest record. */
 function* prefixesFrom(key: string | undefined, head: number): Generator<string> {
   if (key === undefined) {
     yield '';
@@ -255,10 +233,7 @@ function headDigits({ spec, row }: PagedJob, limit: number): number {
   return Math.min(9, Math.max(1, KEY_DIGITS - Math.ceil(Math.log10(limit * (one - other)))));
 }
 
-/**
- * Whether all records after this one are too old. A stretch of due times has the key of its oldest one, so it may come
- * after manual runs that are older than its end.
- */
+/** Whether all later records are too old. A stretch has the key of its oldest due time, but a manual run its own. */
 function endsSearch({ spec }: PagedJob, { key, scheduledFor }: ListedRun, { since }: RunFilter): boolean {
   if (since === undefined || scheduledFor >= since) return false;
   return spec?.kind !== 'timed' || parseRecordKey(key)?.request === undefined;
@@ -285,10 +260,7 @@ function passes(run: ListedRun, filter: RunFilter): boolean {
   );
 }
 
-/**
- * The runs that are not over, by their keys: that of the row, and the one that is aside. They have no record before
- * their end unless they have a second attempt.
- */
+/** The run of the row and the one that is aside, if not over. They may have no record before their second attempt. */
 function unendedRuns({ name, row, current, aside }: PagedJob): readonly ListedRun[] {
   const own = row === undefined || current === undefined ? undefined : unendedRun(name, row, current);
   const token = aside?.past.at(-1)?.token as Token | undefined;
@@ -309,15 +281,11 @@ function unendedRun(
     key,
     runId: runIdOf(name, key),
     scheduledFor,
-    through: undefined,
     count: 1,
     outcome,
-    reason: undefined,
     trigger,
     token,
     startedAt,
-    endedAt: undefined,
-    latenessMs: undefined,
     waitedMs: 0,
     origin,
     rerunOf,

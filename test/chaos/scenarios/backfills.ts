@@ -20,7 +20,7 @@ async function fill(world: World): Promise<{ readonly backfill: BackfillSpan; re
   const until = Math.floor(trueNow()) - HOUR_MS;
   const span = { from: until - LENGTH_MS, until };
   const id = 'chaos';
-  await startBackfill(world.store(), spec, {
+  await startBackfill({ store: world.store() }, spec, {
     ...{ from: span.from + 1, to: span.until, order: 'oldest', limit: undefined, includeSucceeded: false, id },
     origin: { actor: 'chaos', channel: 'shell' },
   });

@@ -1,9 +1,7 @@
 import type { JobSpec } from '../../../src/core/job';
 import { startBackfill, stopBackfill } from '../../../src/operator/operations/backfill';
-import { cancelRun } from '../../../src/operator/operations/cancel';
 import { forgetJob } from '../../../src/operator/operations/forget';
-import { pauseJob, resumeJob } from '../../../src/operator/operations/pause';
-import { requestRun } from '../../../src/operator/operations/request';
+import { requestRun } from '../../../src/operator/operations/run';
 import { heldLease, unlockJob } from '../../../src/operator/operations/unlock';
 import { type Disturbance, FOR_GOOD } from './disturbance';
 import type { Deployment } from '../world/instance';
@@ -15,6 +13,7 @@ import { deleteRow, spoilControl, spoilRow } from '../world/foreign';
 import { startMigration } from '../world/migration';
 import { operate } from '../world/people';
 import { START, type World, kill, leave, pause } from '../world/world';
+import { cancelRun, pauseJob, resumeJob } from '../../support/by-operator';
 
 const FADES_FOR_MS = 20_000;
 /** How often the condition is polled. */
@@ -151,18 +150,18 @@ function disturbJob(
       });
       return;
     case 'request':
-      operate(world, (store) => requestRun(store, job, { id: requestId(world, what.at) }));
+      operate(world, (store) => requestRun({ store }, job, { id: requestId(world, what.at) }));
       return;
     case 'backfill': {
       const { from, order, limit, includeSucceeded } = what;
       const origin = { actor: 'p', channel: 'shell' };
       const id = `b${String(Math.floor(what.at))}`;
       const wanted = { id, from: START + from, to: undefined, order, limit, includeSucceeded, origin };
-      operate(world, (store) => startBackfill(store, job, wanted));
+      operate(world, (store) => startBackfill({ store }, job, wanted));
       return;
     }
     case 'stopBackfill':
-      operate(world, (store) => stopBackfill(store, subject));
+      operate(world, (store) => stopBackfill({ store }, subject));
       return;
     case 'cancel':
       operate(world, (store) => cancelRun(store, subject));

@@ -78,7 +78,7 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
     mix: 'failover',
     edits: [
       become(
-        'operator/operations/recover-jobs.ts:dropPieces',
+        'operator/operations/recover.ts:dropPieces',
         value('dropped'),
         'names.includes(PLAN_PIECE) ? names.filter((name) => name === STOP_PIECE) : []',
       ),

@@ -91,8 +91,8 @@ export const MIGRATION_FAULTS: readonly Planted[] = [
     what: 'the records of runs that are not over are copied ahead of their jobs, and their ends are not',
     mix: 'migrations',
     edits: [
-      become('operator/shards/history.ts:copyRecord', operation('&&', 'history'), '$ && summary === undefined'),
-      become('operator/shards/history.ts:copyRecord', operation('>'), '$ || true'),
+      become('operator/shards/move.ts:copyRecord', operation('&&', 'history'), '$ && summary === undefined'),
+      become('operator/shards/move.ts:copyRecord', operation('>'), '$ || true'),
     ],
   },
   {

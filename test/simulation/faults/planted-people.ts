@@ -20,8 +20,8 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     what: 'a command does not recognize its own write if the answer is a refusal',
     mix: 'people',
     edits: [
-      drop('operator/change-record.ts:write', operand('isWritten')),
-      never('operator/operations/request.ts:requestRun', test('own')),
+      drop('operator/change-control.ts:write', operand('isWritten')),
+      never('operator/operations/run.ts:requestRun', test('own')),
     ],
   },
   {

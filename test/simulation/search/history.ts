@@ -1,5 +1,4 @@
 import { currentPause } from '../../../src/core/control';
-import { resumeJob } from '../../../src/operator/operations/pause';
 import { backlogMs, checkEnd, isSettled } from '../checks/end';
 import { checkTaken } from '../checks/groups';
 import { checkLogs } from '../checks/logs';
@@ -17,6 +16,7 @@ import { startElection } from '../world/candidates';
 import { followMigration } from '../world/migration';
 import { ARRIVES_WITHIN_MS, operate } from '../world/people';
 import { START, type World, createWorld, leave, restart, start, wake } from '../world/world';
+import { resumeJob } from '../../support/by-operator';
 
 /** More events than any history of one mix needs: something loops. */
 const EVENTS_AT_MOST = 400_000;

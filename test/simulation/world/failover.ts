@@ -6,7 +6,7 @@ import { recordKey } from '../../../src/core/key';
 import { parseRecord } from '../../../src/core/record';
 import { decodeRow } from '../../../src/core/row';
 import type { LeaseStore } from '../../../src/lease/store';
-import { type RecoverRequest, recoverJobs } from '../../../src/operator/operations/recover-jobs';
+import { type RecoverRequest, recoverJobs } from '../../../src/operator/operations/recover';
 import type { Checkpoint } from '../../../src/stores/memory/store';
 import { checkRecovered, checkRunsAgain, RUNS_AGAIN_WITHIN_MS } from '../checks/failover';
 import type { PlannedFailover } from '../faults/disturbance';

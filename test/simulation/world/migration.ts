@@ -1,6 +1,6 @@
 import type { JobName } from '../../../src/core/brand';
 import { StoreError } from '../../../src/lease/store';
-import { type Migration, migrate } from '../../../src/operator/operations/migrate';
+import { type Migration, migrate } from '../../../src/operator/shards/apply';
 import { OperatorError } from '../../../src/operator/operator-error';
 import type { PlannedMigration } from '../faults/disturbance';
 import { FIRST_STORE, NEXT_STORE } from './facts';

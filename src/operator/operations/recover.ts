@@ -17,16 +17,15 @@ import {
 } from '../../core/failover';
 import { OWED_STRETCHES, type Row, asideRow, encodeRow, firstCursor, newRow } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
-import { sameMetadata } from '../../core/metadata';
-import type { ListedRecord, ListedRow, Listing, MissingAccount } from '../../lease/store';
+import { decodeFields, sameMetadata, wholeIn } from '../../core/metadata';
+import type { ListedRecord, ListedRow, Listing, MissingAccount, ElectionStore } from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
 import { inParallel } from '../../core/in-parallel';
-import { recordsBetween } from './backfill-plan';
-import { type LeftNotice, createNotices, leftNotice, missingNotices } from './left-notices';
-import { type JobState, stateIn } from '../job-state';
-import { OperatorError } from '../operator-error';
-import { type Refusal, orRefusal } from './refusal';
 import {
+  type LeftNotice,
+  createNotices,
+  leftNotice,
+  missingNotices,
   type LeaseTaker,
   type Holding,
   letGo,
@@ -35,14 +34,17 @@ import {
   writeEnd,
   writeHeld,
   writeStretches,
+  writeMetadata,
 } from './take-lease';
-import { pagesOf } from '../pages';
+import { type JobState, stateIn } from '../job-state';
+import { OperatorError, type Refusal, orRefusal } from '../operator-error';
+import { pagesOf } from '../../lease/pages';
+import { recordsBetween, recordsIn } from '../views/find-record';
 
 const PAGE = 500;
 /** How many records of a job without a cursor are read. A failover can lose only younger ones. */
 const RECORDS_WITHOUT_CURSOR = 1_000;
 
-/** The recovery of one job, planned or carried out. */
 export type JobRecovery =
   | {
       readonly kind: 'recovered';
@@ -77,9 +79,7 @@ export interface RecoverRequest extends Omit<RecoverChoices, 'until'> {
 
 /**
  * Repairs every job after an asynchronous failover of the storage account. Stop every deployment before. Repeated, it
- * finishes what was interrupted.
- *
- * @throws OperatorError `FutureTime`
+ * finishes what was interrupted. Throws `OperatorError` `FutureTime`.
  */
 export async function recoverJobs(
   desk: LeaseTaker,
@@ -190,14 +190,12 @@ async function recordsOf(
 ): Promise<readonly RecordView[]> {
   const hasCursor = from !== undefined && (spec === undefined || spec.kind === 'timed');
   const records: RecordView[] = [];
-  for await (const page of pagesOf((from) => store.listRecords(job, { limit: PAGE, ...from }))) {
-    for (const listed of page.records) {
-      const record = viewOf(listed);
-      if (record === undefined) continue;
-      records.push(record);
-      if (hasCursor && record.request === undefined && record.scheduledFor <= from) return records;
-      if (!hasCursor && records.length >= RECORDS_WITHOUT_CURSOR) return records;
-    }
+  for await (const listed of recordsIn(store, job, { limit: PAGE })) {
+    const record = viewOf(listed);
+    if (record === undefined) continue;
+    records.push(record);
+    if (hasCursor && record.request === undefined && record.scheduledFor <= from) return records;
+    if (!hasCursor && records.length >= RECORDS_WITHOUT_CURSOR) return records;
   }
   return records;
 }
@@ -211,7 +209,7 @@ async function filledIn(
 ): Promise<readonly RecordView[]> {
   if (backfill === undefined) return [];
   const known = new Set(listed.map(({ key }) => key));
-  return (await recordsBetween(store, job, backfill, undefined)).flatMap((record) => {
+  return (await recordsBetween(store, job, backfill)).flatMap((record) => {
     const view = viewOf(record);
     return view?.request === backfill.id && !known.has(view.key) ? [view] : [];
   });
@@ -346,4 +344,41 @@ async function abandon(
   if (open === undefined) return;
   const endedAt = new Date(now).toISOString();
   await writeEnd(desk, holding, key, { ...open, state: 'final', outcome: 'failed', reason: 'failedOver', endedAt });
+}
+
+export type ElectionRecovery =
+  | {
+      readonly kind: 'recovered';
+      readonly election: JobName;
+      readonly token: { readonly from: number; readonly to: number };
+    }
+  | (Refusal & { readonly election: JobName });
+
+/** Raises the token of every election after a failover. Stop every program that campaigns before. */
+export async function recoverElections(
+  desk: LeaseTaker<ElectionStore>,
+  { raiseBy, apply }: { readonly raiseBy: number; readonly apply: boolean },
+): Promise<readonly ElectionRecovery[]> {
+  const rows = await desk.store.listRows();
+  return inParallel(rows, async ([election, row]) => ({
+    election,
+    ...(await orRefusal(() => recoverElection(desk, election, row, raiseBy, apply))),
+  }));
+}
+
+async function recoverElection(
+  desk: LeaseTaker<ElectionStore>,
+  election: JobName,
+  row: ListedRow,
+  raiseBy: number,
+  apply: boolean,
+): Promise<Omit<Extract<ElectionRecovery, { kind: 'recovered' }>, 'election'>> {
+  const from = decodeFields({ token: wholeIn('token') }, row.metadata).token;
+  const to = from + raiseBy;
+  if (apply) {
+    const holding = await takeLease(desk, election, row, `election "${election}"`);
+    await writeMetadata(desk, holding, { ...row.metadata, token: String(to) });
+    await letGo(desk, holding);
+  }
+  return { kind: 'recovered', token: { from, to } };
 }
