@@ -2,14 +2,13 @@ import type { Row } from '../core/row';
 import { invertedTime, parseRecordKey, timeOfInverted } from '../core/key';
 import type { Control } from '../core/control';
 import type { BackfillLedger } from '../core/backfill';
-import { given } from '../core/given';
 import type { EpochMs, JobName, ETag, Millis } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { type RequiredJob, type RequiredJobs, rememberedSuccess } from '../core/requires';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import type { ListedRow, Listing, ListedRecord } from '../lease/store';
 import type { Coordinator } from './coordinator';
-import { newestSucceeded } from './ledger';
+import { newestSucceeded, recordPages } from './ledger';
 
 /** What is known of one required job. */
 class Noted implements RequiredJob {
@@ -147,14 +146,14 @@ export function backfillWatch({ store, clock }: Pick<Coordinator, 'store' | 'clo
   };
 
   const list = async (job: JobName, prefix: string): Promise<readonly ListedRecord[] | undefined> => {
-    const records: ListedRecord[] = [];
-    let continuation: string | undefined;
-    for (let pages = 0; pages < PAGES; pages += 1) {
-      const request = { prefix, limit: PAGE, ...given({ continuation }) };
-      const page = await within(clock, CALL_LIMIT_MS, (signal) => store.listRecords(job, request, { signal }));
-      records.push(...page.records);
-      continuation = page.continuation;
-      if (continuation === undefined) return records;
+    const ask = <T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> => within(clock, CALL_LIMIT_MS, call);
+    const found: ListedRecord[] = [];
+    let pages = 0;
+    for await (const { records, continuation } of recordPages(store, job, ask, { prefix, limit: PAGE })) {
+      found.push(...records);
+      pages += 1;
+      if (continuation === undefined) return found;
+      if (pages === PAGES) break;
     }
     return undefined;
   };

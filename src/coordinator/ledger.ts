@@ -3,6 +3,7 @@ import type { EpochMs, ETag, JobName } from '../core/brand';
 import { parseRecordKey } from '../core/key';
 import { type Mentions, mentionOf } from '../core/overdue';
 import { ForeignRecordError, type LedgerRecord, parseRecord } from '../core/record';
+import { pagesOf } from '../lease/pages';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 
 /** Reads one ledger record. Throws `ForeignRecordError` when cronlease did not write it. */
@@ -39,19 +40,13 @@ const PAGES_BACK = 20;
 type AskOnce = <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T>;
 
 /** The summaries of a job's records, newest first, page by page. */
-export async function* recordPages(
+export function recordPages(
   store: Pick<LedgerStore, 'listRecords'>,
   job: JobName,
   ask: AskOnce,
-  { prefix, limit = SUMMARIES_A_PAGE }: { readonly prefix?: string; readonly limit?: number } = {},
-): AsyncGenerator<readonly ListedRecord[], void> {
-  let continuation: string | undefined;
-  do {
-    const request = { limit, ...given({ prefix, continuation }) };
-    const page = await ask((signal) => store.listRecords(job, request, { ...given({ signal }) }));
-    yield page.records;
-    continuation = page.continuation;
-  } while (continuation !== undefined);
+  wanted: { readonly prefix?: string; readonly limit: number } = { limit: SUMMARIES_A_PAGE },
+): ReturnType<typeof pagesOf<Awaited<ReturnType<LedgerStore['listRecords']>>>> {
+  return pagesOf((from) => ask((signal) => store.listRecords(job, { ...wanted, ...from }, { ...given({ signal }) })));
 }
 
 /** The newest records of a job, back to one that has a token if there is one. Mostly one call. */
@@ -62,7 +57,7 @@ export async function newestRecords(
 ): Promise<readonly ListedRecord[]> {
   const found: ListedRecord[] = [];
   let pages = 0;
-  for await (const records of recordPages(store, job, ask)) {
+  for await (const { records } of recordPages(store, job, ask)) {
     found.push(...records);
     pages += 1;
     if (pages === PAGES_BACK || records.some(({ summary }) => summary['token'] !== undefined)) break;
@@ -82,7 +77,7 @@ export async function newestSucceeded(
 ): Promise<EpochMs | undefined> {
   let newest = since;
   let pages = 0;
-  search: for await (const records of recordPages(store, job, ask)) {
+  search: for await (const { records } of recordPages(store, job, ask)) {
     for (const { key, summary } of records) {
       const { scheduledFor } = parseRecordKey(key) ?? {};
       if (scheduledFor === undefined) continue;
@@ -112,7 +107,7 @@ export async function lastSuccess(
 ): Promise<Mentions> {
   const found = { succeeded: -Infinity, excused: -Infinity, oldest: Infinity };
   let left = pages;
-  for await (const records of recordPages(store, job, ask)) {
+  for await (const { records } of recordPages(store, job, ask)) {
     for (const { key, summary } of records) {
       found.oldest = Math.min(found.oldest, parseRecordKey(key)?.scheduledFor ?? Infinity);
       const mention = mentionOf(key, summary);

@@ -368,7 +368,7 @@ export function watchForCancel(held: HeldRow, aborter: Aborter): SeenControls & 
 async function previousRun(store: AnytimeStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
   const before = recordKey(parseRecordKey(key)?.scheduledFor ?? 0);
   let seen = 0;
-  for await (const records of recordPages(store, job, (call) => call(), { limit: 100 })) {
+  for await (const { records } of recordPages(store, job, (call) => call(), { limit: 100 })) {
     for (const { key: candidate, summary } of records) {
       // `started` is in the summary of what ran, and only there.
       if (candidate <= before || summary['state'] !== 'final' || summary['started'] === undefined) continue;
