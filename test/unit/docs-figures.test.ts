@@ -67,7 +67,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   ],
   'evidence/stores.md': [['leases of 30 s, the default', LEASE]],
   'explanation/choosing-a-store.md': [
-    ['again after 75 s', of('coordinator/tick/missing-container', 'MADE_AGAIN_AFTER_MS')],
+    ['again after 75 s', of('coordinator/tick/survey', 'MADE_AGAIN_AFTER_MS')],
   ],
   'explanation/cost.md': [
     ['**$35 a month**, or **$16** with 512 MB', COSTS, COSTS, SMALL],
@@ -171,8 +171,8 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   'how-to/notices.md': [
     ['within 90 s', of('core/delivery', 'SEND_WITHIN_MS')],
     ['after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h', ...TRY_AGAIN_MS],
-    ['digest after 20 s', of('notices/lane', 'GATHER_MS')],
-    ['within 15 s, before any slow work', of('notices/post', 'POST_LIMIT_MS')],
+    ['digest after 20 s', of('notices/sender', 'GATHER_MS')],
+    ['within 15 s, before any slow work', of('notices/request', 'POST_LIMIT_MS')],
   ],
   'how-to/operating.md': [
     ['after 2 minutes without one', of('core/presence-state', 'SILENT_AFTER_MS')],
