@@ -34,10 +34,10 @@ const LIMITS: Readonly<Record<string, readonly Limit[]>> = {
     limit(
       'the message and stack of an error in the ledger',
       'characters',
-      'coordinator/attempt/describe-error',
+      'coordinator/attempt/call-handler',
       'TEXT_LIMIT',
     ),
-    limit('each cause of that error', 'characters', 'coordinator/attempt/describe-error', 'CAUSE_LIMIT'),
+    limit('each cause of that error', 'characters', 'coordinator/attempt/call-handler', 'CAUSE_LIMIT'),
     limit('causes of an error', 'count', 'core/recorded-error', 'MOST_CAUSES'),
     limit('items of a fan-out', 'count', 'handler/define-fan-out', 'MOST_ITEMS'),
     limit('items at once in one instance', 'count', 'handler/define-fan-out', 'MOST_AT_ONCE'),

@@ -139,6 +139,7 @@ export async function giveBack(coordinator: Coordinator, name: JobName, handOver
   const answer = release(coordinator, name, handOver, remaining);
   // The caller gets the error.
   const over = answer.catch(() => undefined);
+  handOvers.releases.add(over);
   try {
     await answer;
   } finally {
