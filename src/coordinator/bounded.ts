@@ -22,16 +22,20 @@ export type Aborted = Extract<AttemptEnd, { kind: 'aborted' }>;
 /** An abort, with the grace that the handler has outlived, if it did. */
 export type Ended = Aborted & { readonly outlivedMs?: Millis };
 
-export type Aborter = ReturnType<typeof createAborter>;
-
 /** Aborts an attempt; the first reason counts. */
-export function createAborter() {
+export interface Aborter {
+  readonly signal: AbortSignal;
+  abort(code: AbortCode, reason: Reason, message: string): void;
+  readonly aborted: Promise<Aborted>;
+}
+
+export function createAborter(): Aborter {
   const controller = new AbortController();
   const { promise: aborted, resolve: settle } = Promise.withResolvers<Aborted>();
   return {
     signal: controller.signal,
     aborted,
-    abort(code: AbortCode, reason: Reason, message: string): void {
+    abort(code, reason, message) {
       if (controller.signal.aborted) return;
       settle({ kind: 'aborted', code, reason });
       controller.abort(new AttemptAbortedError(code, message));
