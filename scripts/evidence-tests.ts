@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { PRICE_OF_CALL } from '../src/operator/cost/estimate';
-import { NO } from '../src/stores/azure-blob/errors';
+import { NO } from '../src/stores/azure-blob/ask';
 import { ANSWERS, CALL_FAILS, errorOf } from '../test/support/failing-calls';
 import { FOREIGN } from '../test/support/foreign-blobs';
 import { code, table } from './table';

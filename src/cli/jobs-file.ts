@@ -110,7 +110,6 @@ export function printWarnings({ warnings }: Pick<LoadedJobs, 'warnings'>, job?: 
   }
 }
 
-/** The largest file that is read from git. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
 export interface JobsAtRef {
@@ -145,11 +144,6 @@ export function jobsAt(ref: string, { file = DEFAULT_FILE }: FileOptions): JobsA
     const why = isMissing(error) ? `has no ${basename(file)}` : `has a ${basename(file)} that is not valid`;
     return { jobs: [], revision: 0, notice: `${ref} ${why}: every job counts as added.` };
   }
-}
-
-/** Warns about a revision that cannot be compared with. */
-export function warnOfNotice(notice: string | undefined): void {
-  if (notice !== undefined) warn(notice);
 }
 
 function loadedAt(commit: string, folder: string, file: string): LoadedJobs {

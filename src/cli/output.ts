@@ -62,6 +62,18 @@ function packageAbove(folder: string): string {
 
 export type Style = Parameters<typeof styleText>[0];
 
+/** The colours of outcomes, wherever they are shown. Others have none. */
+export const OUTCOME_COLOURS: Readonly<Record<string, Style>> = {
+  succeeded: 'green',
+  failed: 'red',
+  timedOut: 'red',
+  stalled: 'red',
+  expired: 'yellow',
+  cancelled: 'yellow',
+  retrying: 'yellow',
+  running: 'cyan',
+};
+
 /** Stands for the escape character of cronlease's colours. It is random, so no text from storage can contain it. */
 const ESCAPE = randomUUID();
 

@@ -1,16 +1,15 @@
 import { VERSION } from '../version';
 import { Command } from './commands/command';
-import { addCompletion, addDev, addDrill, addImport, addInit, addNotices } from './commands/local';
+import { addDev, addDrill, addNotices, addSetup } from './commands/local';
 import {
   addAcknowledgements,
   addBackfill,
   addFleet,
   addMending,
-  addMigrate,
+  addMoves,
   addPauses,
   addRecover,
   addRequests,
-  addShards,
 } from './commands/run';
 import { addAudit, addHistory, addLogs, addOffline, addPlanning, addStatus } from './commands/show';
 import { EXIT_CODES } from './output';
@@ -66,13 +65,10 @@ export function createProgram(done: (code: number) => void): Command {
   addFleet(program);
   addMending(program);
   addRecover(program);
-  addShards(program);
-  addMigrate(program);
+  addMoves(program);
   addNotices(program);
   addDev(program);
   addDrill(program);
-  addInit(program);
-  addImport(program);
-  addCompletion(program);
+  addSetup(program);
   return program;
 }

@@ -54,9 +54,7 @@ export function openSecondAudit(options: StorageOptions): SecondAudit | undefine
 
 /**
  * The store whose connection a setting of the environment holds, or the settings that begin with its name, with the
- * second place of audit entries.
- *
- * @throws StorageSettingsError
+ * second place of audit entries. Throws `StorageSettingsError`.
  */
 export function openSetting(name: string, container: string | undefined): LeaseStore {
   const place = container ?? (process.env['CRONLEASE_CONTAINER'] || stores.DEFAULT_CONTAINER);

@@ -1,7 +1,7 @@
-import type { EpochMs } from '../core/brand';
+import type { EpochMs, Millis } from '../core/brand';
 import { parseDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
-import { instantOf, type Moment, parseMoment } from '../core/schedule/moment';
+import { instantOf, parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { secondPassOf, zoneOf } from '../core/schedule/zone';
 import { isUtc, machineZone, showSpan, showTime } from '../core/show-time';
@@ -19,17 +19,8 @@ const CLOCK = /^(\d\d?):(\d\d)(?::(\d\d))?(Z|[+-]\d\d(?::?\d\d)?)?$/i;
 /** Where a command looks: at what was, or at what will be. */
 export type Direction = 'ago' | 'ahead';
 
-/** A TIME of the command line. */
-export type Asked =
-  | Moment
-  /** The latest such time on a clock, or the next one; in the job's zone, or with this offset. */
-  | {
-      readonly kind: 'clock';
-      readonly time: string;
-      readonly offset: string;
-      readonly now: EpochMs;
-      readonly where: Direction;
-    };
+/** The instant of a TIME of the command line, for a job in this zone. Default: UTC. */
+export type InZone = (timeZone?: string) => EpochMs;
 
 /**
  * Reads a TIME of the command line: ISO 8601 with Z or an offset, or a date, or a date and time, in the job's zone; a
@@ -43,18 +34,21 @@ export function parseTime(
   where: Direction = 'ago',
   now: EpochMs = Date.now(),
   zone = "the job's time zone",
-): Asked {
+): InZone {
   const span = parseDuration(text.trim());
-  // A whole second, as people write times.
-  if (span !== undefined && where === 'ago') return { kind: 'instant', at: Math.floor((now - span) / 1_000) * 1_000 };
-  if (span !== undefined) return { kind: 'instant', at: Math.ceil((now + span) / 1_000) * 1_000 };
-  const [isClock, hour = '', minute, second = '00', itsOffset = ''] = CLOCK.exec(text.trim()) ?? [];
+  if (span !== undefined) {
+    // A whole second, as people write times.
+    const seconds = where === 'ago' ? Math.floor((now - span) / 1_000) : Math.ceil((now + span) / 1_000);
+    return () => seconds * 1_000;
+  }
+  const [isClock, hour = '', minute = '', second = '00', itsOffset = ''] = CLOCK.exec(text.trim()) ?? [];
   if (isClock !== undefined && Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60) {
-    const time = `${hour.padStart(2, '0')}:${minute ?? ''}:${second}`;
-    return { kind: 'clock', time, offset: offset(itsOffset), now, where };
+    const time = `${hour.padStart(2, '0')}:${minute}:${second}${offset(itsOffset)}`;
+    return (timeZone = 'UTC') => onClock(time, timeZone, where, now);
   }
   try {
-    return parseMoment(normalize(text.trim()));
+    const moment = parseMoment(normalize(text.trim()));
+    return (timeZone = 'UTC') => instantOf(moment, zoneOf(timeZone));
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
     throw new UsageError(
@@ -84,15 +78,13 @@ function offset(zone: string): string {
 
 const DAY_MS = 86_400_000;
 
-/** The instant of a TIME, for a job in this zone. */
-export function timeIn(asked: Asked, timeZone: string): EpochMs {
-  if (asked.kind !== 'clock') return instantOf(asked, zoneOf(timeZone));
-  const { time, offset, now, where } = asked;
+/** The latest such time on a clock, or the next one; in this zone, or with the offset that it has. */
+function onClock(time: string, timeZone: string, where: Direction, now: EpochMs): EpochMs {
   const zone = zoneOf(timeZone);
   // A zone is up to 14 hours ahead.
   const around = [-2, -1, 0, 1, 2].flatMap((days) => {
     const date = new Date(now + days * DAY_MS).toISOString().slice(0, 10);
-    const moment = parseMoment(`${date}T${time}${offset}`);
+    const moment = parseMoment(`${date}T${time}`);
     // Due times are mostly in the first pass of a repeated hour, but what comes next may be in the second.
     const second = where === 'ahead' && moment.kind !== 'instant' ? [secondPassOf(zone, moment.wall) * 1_000] : [];
     return [instantOf(moment, zone), ...second];
@@ -102,53 +94,40 @@ export function timeIn(asked: Asked, timeZone: string): EpochMs {
   return found;
 }
 
-/**
- * The instant of a TIME that is not about one job: in UTC, or with `--local` in the zone of this machine.
- *
- * @throws UsageError
- */
+/** The instant of a TIME about no job: in UTC, or with `--local` in the zone of this machine. Throws `UsageError`. */
 export function timeHere(text: string, option: string, { local }: TimeOptions, where: Direction = 'ago'): EpochMs {
   const zone = local === true ? "this machine's time zone" : 'UTC';
-  return timeIn(parseTime(text, option, where, Date.now(), zone), zoneHere({ local }));
+  return parseTime(text, option, where, Date.now(), zone)(zoneHere({ local }));
 }
 
-/**
- * A TIME of a command that is about one job, or about all of them: in the job's zone, or as {@link timeHere} reads it.
- *
- * @throws UsageError
- */
-export function timeAbout(
-  job: string | undefined,
-  text: string,
-  option: string,
-  options: TimeOptions,
-): (timeZone: string | undefined) => EpochMs {
-  if (job === undefined) {
-    const at = timeHere(text, option, options);
-    return () => at;
-  }
-  const asked = parseTime(text, option);
-  return (timeZone = 'UTC') => timeIn(asked, timeZone);
+/** A TIME about one job, in its zone, or about all, as {@link timeHere} reads it. Throws `UsageError`. */
+export function timeAbout(job: string | undefined, text: string, option: string, options: TimeOptions): InZone {
+  if (job !== undefined) return parseTime(text, option);
+  const at = timeHere(text, option, options);
+  return () => at;
 }
 
 /** The end that a person plans, as a time or as a duration from now. A time without an offset is in the job's zone. */
 export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: string) => EpochMs | undefined {
-  if (text === undefined) return () => undefined;
-  const asked = parseTime(text, '--until', 'ahead', now);
-  return (timeZone) => timeIn(asked, timeZone);
+  return text === undefined ? () => undefined : parseTime(text, '--until', 'ahead', now);
+}
+
+/** A duration of the command line. Throws `UsageError`. */
+export function spanOf(text: string, option: string, least: Millis = 1): Millis {
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms >= least) return ms;
+  throw new UsageError(`${option} ${JSON.stringify(text)} is not a duration: use a form such as 30s, 10m or 1h30m`);
 }
 
 /** Which zone a command prints times in. */
 export interface TimeOptions {
   readonly local?: boolean | undefined;
-  /** The default. */
   readonly utc?: boolean | undefined;
 }
 
 /** Shows an instant, in UTC or in the zone of this machine, in a form that fits into a command. */
 export type ShowTime = (instant: EpochMs) => string;
 
-/** The zone in which a command prints times. */
 export function zoneHere({ local }: TimeOptions): string {
   return local === true ? machineZone() : 'UTC';
 }

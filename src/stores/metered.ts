@@ -2,6 +2,7 @@ import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { CallKind, CallOutcome, CallResult } from '../core/storage-call';
 import { within } from '../lease/deadline';
+import { StoreError } from '../lease/store';
 import type { Faults } from './client-error';
 import type { Question } from './port';
 
@@ -18,14 +19,14 @@ export interface Service {
 
 /** What a call of the port asks for. */
 export interface Call<T> extends Question {
-  /** Whether an answer means that a condition of the call did not hold, or that nothing was found. Default: never. */
+  /** Whether a condition of the call did not hold, or nothing was found. Default: if the answer is undefined or false. */
   readonly isNothing?: ((answer: T) => boolean) | undefined;
 }
 
 /** Makes a call in the time of one, reports its outcome, and translates its error into the port's terms. */
 export async function metered<T>(
   service: Service,
-  { what, kind, isNothing = () => false, options }: Call<T>,
+  { what, kind, isNothing = (answer) => answer === undefined || answer === false, options }: Call<T>,
   send: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { clock, onOutcome, location, faults } = service;
@@ -45,6 +46,35 @@ export async function metered<T>(
     });
   } finally {
     onOutcome?.({ kind, result, ms: clock.monotonic() - sent });
+  }
+}
+
+/** The answer to a question about the service itself; undefined: it refused, or did not answer. */
+export async function told<T>(
+  service: Service,
+  what: string,
+  send: (signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await metered(service, { what, kind: 'properties', options: undefined }, send);
+  } catch (error) {
+    if (error instanceof StoreError) return undefined;
+    throw error;
+  }
+}
+
+/** Settles like `use`, or with the reason of the signal once the caller gives up, after `onGiveUp`. */
+export async function unlessGivenUp<T>(signal: AbortSignal, use: () => Promise<T>, onGiveUp: () => void): Promise<T> {
+  const given = Promise.withResolvers<never>();
+  const giveUp = (): void => {
+    given.reject(signal.reason);
+    onGiveUp();
+  };
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    return await Promise.race([given.promise, use()]);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
   }
 }
 

@@ -25,8 +25,7 @@ import {
   settingsOf,
   tokenOf,
 } from './azure-blob/connection';
-import type { RowContainer } from './azure-blob/row-container';
-import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azure-blob/store';
+import { azureBlobElectionRows, azureBlobStore } from './azure-blob/store';
 import { azureBlobTrial } from './azure-blob/trial';
 import { checkExposure, exposedTo, type NamedServer, StorageSettingsError, withoutInsecure } from './exposure';
 import { agentsOf, clusterOf, ensembleOf, isConsul, isEtcd, isZooKeeper } from './http/url';
@@ -42,6 +41,8 @@ export {
   isReference,
   REFERENCE_REMEDY,
 } from './azure-blob/connection';
+/** The rows of elections in the container of a program's own client. */
+export { azureBlobElections as electionRowsIn } from './azure-blob/store';
 export { StorageSettingsError } from './exposure';
 
 /** The limit of a call to a store beside blobs, which have their own. */
@@ -173,26 +174,23 @@ export function openElectionStore(connection: Connection): ElectionStore {
   return deferred(other, ELECTION_METHODS, async () => (await other.adapter()).elections);
 }
 
-/** The rows of elections in the container of a program's own client. */
-export function electionRowsIn(container: RowContainer, clock: Clock): RowStore {
-  return azureBlobElections(container, clock);
-}
-
 /**
  * Tries each kind of call that coordination makes once, on its own object, to find the caller's permissions.
  *
  * @param id a new GUID
  * @throws StorageSettingsError
  */
-export function tryStorage(connection: Connection & { readonly callTimeoutMs: Millis }, id: string): Promise<Trial> {
+export async function tryStorage(
+  connection: Connection & { readonly callTimeoutMs: Millis },
+  id: string,
+): Promise<Trial> {
   const { settings, callTimeoutMs } = connection;
   const other = openOther(connection);
-  if (other !== undefined) return trialWithExposure(other, id);
-  return azureBlobTrial({ ...connected(connection), callTimeoutMs, id, whoCalls: () => callerOf(settings) });
-}
-
-async function trialWithExposure({ place: { exposure }, adapter }: OpenedStore, id: string): Promise<Trial> {
-  const trial = await (await adapter()).trial(id);
+  if (other === undefined) {
+    return azureBlobTrial({ ...connected(connection), callTimeoutMs, id, whoCalls: () => callerOf(settings) });
+  }
+  const { exposure } = other.place;
+  const trial = await (await other.adapter()).trial(id);
   return { ...trial, exposed: { message: exposedTo(exposure), remedy: exposure.remedy } };
 }
 

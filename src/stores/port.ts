@@ -113,6 +113,12 @@ export interface Logs<Keys> {
   ): Promise<PageIn<{ readonly id: string; readonly bytes: number }>>;
 }
 
+/**
+ * The version of the keys, or nodes, of a store. A later one must leave them usable for the release before it, because
+ * the instances of both run side by side.
+ */
+export const LAYOUT_VERSION = '1';
+
 /** The kinds of entries, and of logs. */
 export const FACETS = [
   'controls',

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import type { ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { codeOf } from '../../src/stores/azure-blob/errors';
+import { codeOf } from '../../src/stores/azure-blob/ask';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';

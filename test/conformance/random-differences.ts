@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { BlockBlobClient } from '@azure/storage-blob';
 import type { JobName, LeaseId, Millis } from '../../src/core/brand';
 import type { LeaseState, LeaseStore } from '../../src/lease/store';
-import { codeOf } from '../../src/stores/azure-blob/errors';
+import { codeOf } from '../../src/stores/azure-blob/ask';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { startAzurite } from '../support/azurite';
 import type { Asked } from './random-calls';

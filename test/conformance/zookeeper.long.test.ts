@@ -3,7 +3,6 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
 import type { StorageServer } from '../../src/local/servers/server';
 import { type Field, frameOf, framesTo, NO_VERSION } from '../../src/stores/zookeeper/protocol';
-import type { Session } from '../../src/stores/zookeeper/session';
 import { listen } from '../support/listen';
 import { sessionAt, storeAt, testZooKeeper } from '../support/zookeeper';
 import { writeRowElsewhere } from './elsewhere';
@@ -11,16 +10,11 @@ import { remoteStoreConformance } from './remote';
 import { type BreakingHarness, brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 let server: StorageServer;
-let session: Session & { end(): void };
 let containers = 0;
 beforeAll(async () => {
   server = await testZooKeeper();
-  session = await sessionAt(server.url);
 }, 120_000);
-afterAll(async () => {
-  session.end();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 function freshName(): string {
   containers += 1;
@@ -29,14 +23,19 @@ function freshName(): string {
 
 /** Breaks a lease as the adapter writes it. Server and test have one clock. */
 async function breakOutside(container: string, job: string, periodMs: number): Promise<void> {
-  const path = `/${container}/jobs/${job}/lease`;
-  const node = await session.get(path);
-  if (node === undefined) return;
-  const lease = JSON.parse(node.data.toString()) as { readonly id?: string; readonly ms: number };
-  if (lease.id === undefined) return;
-  const brokenUntil = Math.min(node.stat.writtenMs + lease.ms, Date.now() + periodMs);
-  const data = Buffer.from(JSON.stringify({ ...lease, brokenUntil }));
-  await session.multi([{ kind: 'set', path, data, version: NO_VERSION }]);
+  // The server ends a session that is silent for long.
+  const session = await sessionAt(server.url);
+  try {
+    const path = `/${container}/jobs/${job}/lease`;
+    const node = await session.get(path);
+    const lease = JSON.parse(node?.data.toString() ?? '{}') as { readonly id?: string; readonly ms: number };
+    if (node === undefined || lease.id === undefined) return;
+    const brokenUntil = Math.min(node.stat.writtenMs + lease.ms, Date.now() + periodMs);
+    const data = Buffer.from(JSON.stringify({ ...lease, brokenUntil }));
+    await session.multi([{ kind: 'set', path, data, version: NO_VERSION }]);
+  } finally {
+    session.end();
+  }
 }
 
 async function openHarness(): Promise<BreakingHarness> {

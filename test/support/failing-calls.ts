@@ -1,6 +1,6 @@
 import { RestError } from '@azure/storage-blob';
 import type { StoreError } from '../../src/lease/store';
-import { failure } from '../../src/stores/azure-blob/errors';
+import { failure } from '../../src/stores/azure-blob/ask';
 
 /** What an answer of blob storage means: the status or the error code of its connection. */
 export const ANSWERS = [

@@ -43,7 +43,7 @@ export function listedService(
       const shown = left.slice(0, most);
       for (const name of shown) note(name);
       const next = left.length === shown.length ? undefined : (shown.at(-1) ?? continuation);
-      return { value: { blobs: shown.map(listed), continuation: next }, date };
+      return { blobs: shown.map(listed), continuation: next, date };
     },
     async readControl(job) {
       const name = `jobs/${job}/control`;

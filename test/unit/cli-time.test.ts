@@ -1,19 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import {
-  bothTimes,
-  parseTime,
-  plannedEnd,
-  textIn,
-  timeAbout,
-  timeHere,
-  timeIn,
-  utc,
-  wallClock,
-} from '../../src/cli/time';
+import { bothTimes, parseTime, plannedEnd, textIn, timeAbout, timeHere, utc, wallClock } from '../../src/cli/time';
 import { showTime } from '../../src/core/show-time';
 import { UsageError } from '../../src/cli/output';
 
-const read = (text: string, zone = 'UTC'): string => new Date(timeIn(parseTime(text, 'TIME'), zone)).toISOString();
+const read = (text: string, zone = 'UTC'): string => new Date(parseTime(text, 'TIME')(zone)).toISOString();
 
 describe('a TIME on the command line', () => {
   it.each([
@@ -58,7 +48,7 @@ describe('a TIME on the command line', () => {
 describe('a TIME on a clock, or so long ago', () => {
   const now = Date.UTC(2026, 10, 27, 21, 42, 40);
   const at = (text: string, where: 'ago' | 'ahead', zone = 'UTC'): string =>
-    new Date(timeIn(parseTime(text, 'TIME', where, now), zone)).toISOString();
+    new Date(parseTime(text, 'TIME', where, now)(zone)).toISOString();
 
   it.each([
     ['21:42:40Z', '2026-11-27T21:42:40.000Z'],
@@ -102,7 +92,7 @@ describe('a TIME on a clock, or so long ago', () => {
   ] as const)(
     '%s is in the first pass, or ahead in the second one where the first is over: %s from %s',
     (text, where, from, instant) => {
-      const time = timeIn(parseTime(text, 'TIME', where, Date.parse(from)), 'Europe/Paris');
+      const time = parseTime(text, 'TIME', where, Date.parse(from))('Europe/Paris');
       expect(new Date(time).toISOString()).toBe(instant);
     },
   );

@@ -21,6 +21,6 @@ it.each([
   ['manual', 'There is none: it only runs on request.'],
 ])('the page of a job of kind %s says why it has no due time', (kind, text) => {
   const due = { job: 'a', timeZone: 'UTC', enabled: true, due: [], complete: true, paused: false };
-  const drawn = JSON.stringify(part.DueTimes({ kind, due, failure: undefined }));
+  const drawn = JSON.stringify(part.DueTimes({ kind, reading: { body: { jobs: [due] }, failure: undefined } }));
   expect([...drawn.matchAll(/There is none[^"]*/g)].map(([found]) => found)).toEqual([text]);
 });

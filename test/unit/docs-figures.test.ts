@@ -66,9 +66,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['the last 7 days', of('core/failover', 'SEARCH_BACK_MS')],
   ],
   'evidence/stores.md': [['leases of 30 s, the default', LEASE]],
-  'explanation/choosing-a-store.md': [
-    ['again after 75 s', of('coordinator/tick/survey', 'MADE_AGAIN_AFTER_MS')],
-  ],
+  'explanation/choosing-a-store.md': [['again after 75 s', of('coordinator/tick/survey', 'MADE_AGAIN_AFTER_MS')]],
   'explanation/cost.md': [
     ['**$35 a month**, or **$16** with 512 MB', COSTS, COSTS, SMALL],
     ['Besides 512 MB', SMALL],

@@ -94,8 +94,8 @@ describe('a listing of all jobs', () => {
     [
       'has another order than that of names',
       (ask) => async (what, request, options) => {
-        const { value, date } = await ask(what, request, options);
-        return { value: { ...value, blobs: value.blobs.toReversed() }, date };
+        const page = await ask(what, request, options);
+        return { ...page, blobs: page.blobs.toReversed() };
       },
     ],
     [

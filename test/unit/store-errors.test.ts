@@ -1,6 +1,6 @@
 import { RestError } from '@azure/storage-blob';
 import { describe, expect, it } from 'vitest';
-import { failure as failureOfBlobs } from '../../src/stores/azure-blob/errors';
+import { failure as failureOfBlobs } from '../../src/stores/azure-blob/ask';
 import { FAULTS as OF_POSTGRES } from '../../src/stores/postgres/errors';
 import { FAULTS as OF_REDIS } from '../../src/stores/redis/errors';
 

@@ -62,7 +62,18 @@ export function addDrill(program: Command): void {
     .runs(async () => (await import('../drill/drill.js')).drill);
 }
 
-export function addImport(program: Command): void {
+/** Commands for a new app, for one that moves here, and for the shell. */
+export function addSetup(program: Command): void {
+  command(program, 'init', '', 'write a small app with one job')
+    .usage('[DIR]')
+    .description(
+      'Writes a function app in TypeScript with one job, its handler and a test, and prints the commands that run it. Replaces no file.',
+    )
+    .argument('[DIR]', 'folder of the app, which is created if it is missing (default: this one)')
+    .option('--json', 'print {folder, files, next}')
+    .examples('cronlease init my-jobs')
+    .runs(async () => (await import('../setup/init.js')).init);
+
   command(program, 'import', '', 'convert files of another scheduler')
     .usage('FORMAT FILE…')
     .description(
@@ -82,21 +93,7 @@ export function addImport(program: Command): void {
       'cronlease import timers ../old-app --out jobs.json',
     )
     .runs(async () => (await import('../setup/import.js')).importJobs);
-}
 
-export function addInit(program: Command): void {
-  command(program, 'init', '', 'write a small app with one job')
-    .usage('[DIR]')
-    .description(
-      'Writes a function app in TypeScript with one job, its handler and a test, and prints the commands that run it. Replaces no file.',
-    )
-    .argument('[DIR]', 'folder of the app, which is created if it is missing (default: this one)')
-    .option('--json', 'print {folder, files, next}')
-    .examples('cronlease init my-jobs')
-    .runs(async () => (await import('../setup/init.js')).init);
-}
-
-export function addCompletion(program: Command): void {
   command(program, 'completion', '', 'print a shell completion script')
     .usage('bash|zsh|fish')
     .description('Prints a shell script that completes commands, options, and the names and tags in the jobs file.')

@@ -154,7 +154,8 @@ export function addMending(program: Command): void {
     .runs(async () => (await import('../run/operate.js')).forget);
 }
 
-export function addShards(program: Command): void {
+/** Commands that move jobs between stores. */
+export function addMoves(program: Command): void {
   command(program, 'shards', '', 'distribute the jobs over storage accounts')
     .description(
       'Shows how the jobs are distributed over storage accounts. With --apply, announces the list in CRONLEASE_SHARDS in each account, so that no run begins, moves each job, and lets deployments with this list claim. If it is interrupted, run it again.',
@@ -171,9 +172,7 @@ export function addShards(program: Command): void {
     )
     .examples('cronlease shards', 'cronlease shards --leaving CRONLEASE_STORAGE_3 --apply')
     .runs(async () => (await import('../run/shards.js')).shards);
-}
 
-export function addMigrate(program: Command): void {
   command(program, 'migrate', '--from STORE --to STORE', 'move all jobs to another store')
     .description(
       'Moves all jobs from one store to another, with tokens, controls and ledger. With --apply, copies the ledger while jobs run, announces the move in both stores, so that no run begins, and moves each job. Deployments on the new store then claim. If it is interrupted, run it again.',

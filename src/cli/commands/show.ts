@@ -81,7 +81,7 @@ export function addOffline(program: Command): void {
     .option('--count <N>', 'number of due times, 1 to 1000', wholeNumber(1, 1000), 5)
     .option('--json', 'print [{job, timeZone, dueTimes: [TIME, …]}]')
     .examples('cronlease next nightly-report', 'cronlease next all --from 2026-12-31 --count 1')
-    .runs(async () => (await import('../show/next.js')).next);
+    .runs(async () => (await import('../show/plan.js')).next);
 }
 
 const DUE_TIME =

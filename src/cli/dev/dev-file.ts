@@ -4,7 +4,6 @@ import { ClusterError } from '../../local/cluster/child';
 
 /** The file that `cronlease dev` keeps for the other commands while it runs. */
 export interface DevFile {
-  /** Connection string. */
   readonly storage: string;
   readonly container: string;
   /** The process id of `cronlease dev` itself. */
@@ -80,7 +79,6 @@ export function claimFolder(app: string) {
     throw error;
   }
   return {
-    /** Writes the file that the other commands read. */
     publish(content: DevFile): void {
       // The file appears whole or not at all, because a command may read it at any time. It contains the account's key.
       const temporary = `${file}.${process.pid}`;

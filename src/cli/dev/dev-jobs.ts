@@ -17,7 +17,6 @@ interface DevJobsOptions {
   readonly app: string;
   /** The app's jobs file. Default: `jobs.json` in its folder, if there is one. */
   readonly file: string | undefined;
-  /** A file whose jobs run beside those of the app. */
   readonly more: string | undefined;
 }
 
@@ -27,7 +26,6 @@ interface Loaded {
   readonly settings: Settings;
   /** The other members of the file. Calendars need no other file. */
   readonly top: Settings;
-  /** The iCalendar files. */
   readonly files: readonly string[];
 }
 
@@ -120,19 +118,16 @@ export function devJobs({ app, file, more }: DevJobsOptions) {
   return {
     /** The jobs file for the instances; undefined: the one that the app itself names. */
     file: used,
-    /** The files to read again when they change. */
     get watched(): readonly string[] {
       return [own, ...(extra === undefined ? [] : [extra]), ...(current?.files ?? [])];
     },
     /** Writes the file for the instances, if it is one of ours. */
     write,
-    /** Removes it. */
     remove(): void {
       if (merged === undefined) return;
       fs.rmSync(merged, { force: true });
       removeDevFolder(app);
     },
-    /** All jobs, each with its next due time after `now`. */
     jobs: (now: EpochMs) =>
       (current?.jobsFile.jobs ?? []).map((spec) => {
         const due = spec.enabled ? spec.timetable.next(now - spec.offsetMs) : undefined;

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { parseDuration } from '../../core/duration';
 import { given } from '../../core/given';
 import { machineZone } from '../../core/show-time';
 import { StoreError } from '../../lease/store';
@@ -10,7 +9,7 @@ import { CONTAINER_NAME_RULE, connectService, isContainerName } from '../../stor
 import { isStoreUrl } from '../../stores/open';
 import { OK, UsageError } from '../output';
 import { openStore } from '../storage';
-import type { TimeOptions } from '../time';
+import { spanOf, type TimeOptions } from '../time';
 import { devJobs, fileInSettings } from './dev-jobs';
 import type { DevOptions, DevStorage } from './run-dev';
 
@@ -27,17 +26,12 @@ export interface DevArguments
   extends Omit<DevOptions, 'durationMs' | 'openStorage' | 'jobs' | 'timeZone'>, TimeOptions {
   readonly duration?: string;
   readonly file?: string;
-  /** A file whose jobs run beside those of the app. */
   readonly moreJobs?: string;
-  /** A folder whose files are uploaded to the container of the same name. */
   readonly samples?: string;
 }
 
 export async function dev({ duration, samples, file, moreJobs, local, ...options }: DevArguments): Promise<number> {
-  const durationMs = duration === undefined ? undefined : parseDuration(duration);
-  if (duration !== undefined && (durationMs === undefined || durationMs === 0)) {
-    throw new UsageError(`--duration ${JSON.stringify(duration)} must be a duration, such as 30s, 10m or 1h30m`);
-  }
+  const durationMs = duration === undefined ? undefined : spanOf(duration, '--duration');
   if (samples !== undefined && (isServer(options.storage ?? '') || isStoreUrl(options.storage ?? ''))) {
     throw new UsageError('--samples uploads files to blobs, which this storage does not have: leave out --samples');
   }
@@ -102,7 +96,6 @@ export function readSamples(folder: string): Samples {
   return { container, files };
 }
 
-/** Uploads the files, over those that exist. */
 export async function putSamples(connectionString: string, { container, files }: Samples): Promise<void> {
   const service = connectService({ CRONLEASE_STORAGE: connectionString }, { retryOptions: { maxTries: 4 } });
   const client = service.getContainerClient(container);

@@ -26,17 +26,16 @@ export function overdueNews(): (event: ClusterEvent) => readonly ClusterEvent[] 
   const told = new Map<string, number>();
   const overdue = new Set<string>();
   return (event) => {
-    const { job, ageMs } = event;
+    const { job, ageMs, at, deployment, pid } = event;
     if (job === undefined) return [event];
     if (event.event === 'overdue' && ageMs !== undefined) {
-      const since = Date.parse(event.at) - ageMs;
+      const since = Date.parse(at) - ageMs;
       if (since <= (told.get(job) ?? -Infinity)) return [];
       told.set(job, since);
       overdue.add(job);
       return [event];
     }
     if (event.event !== 'succeeded' || !overdue.delete(job)) return [event];
-    const { at, deployment, pid } = event;
     return [event, { event: 'overdue', at, deployment, pid, job, reason: 'no longer' }];
   };
 }
@@ -160,13 +159,12 @@ export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterE
       return day === showDay(Date.parse(at), timeZone) ? time : `${day} ${time}`;
     };
     const counted = event === 'fannedOut' ? 'items' : 'due times';
-    return [
-      scheduledFor === undefined ? undefined : `due ${show(scheduledFor)}`,
-      through === undefined ? undefined : `to ${show(through)}`,
-      count === undefined || count === 1 ? undefined : `(${count} ${counted})`,
-    ]
-      .filter((part) => part !== undefined)
-      .join(' ');
+    const parts = [
+      scheduledFor && `due ${show(scheduledFor)}`,
+      through && `to ${show(through)}`,
+      count !== undefined && count !== 1 && `(${count} ${counted})`,
+    ];
+    return parts.filter(Boolean).join(' ');
   };
 
   const attempt = ({ attempt: number, runId = '' }: ClusterEvent): string | undefined => {

@@ -6,7 +6,7 @@ import { type Cluster, deploymentOf } from '../../local/cluster/cluster';
 import type { ClusterEvent } from '../../local/cluster/deployment';
 import { withoutSecrets } from '../../local/cluster/secrets';
 import type { LogLine } from '../../local/host/core-api';
-import { OWN, shown, type Style, style as styled } from '../output';
+import { OUTCOME_COLOURS, OWN, shown, type Style, style as styled } from '../output';
 import { eventLines, eventName, overdueNews, troubleNews } from './news';
 
 /** Prints events: for people, a line for each event that is news; for programs, a JSON line for each event. */
@@ -15,7 +15,6 @@ export interface Printer {
   ready(cluster: Started, about: About): void;
   event(event: ClusterEvent): void;
   log(line: LogLine, deployment: string): void;
-  /** A message of the command itself. */
   note(text: string): void;
   /** A suggestion, for people only. */
   hint(text: string): void;
@@ -33,20 +32,14 @@ export interface Output {
 }
 
 const STYLES: Readonly<Record<string, Style>> = {
+  ...OUTCOME_COLOURS,
   claimed: 'dim',
   started: 'cyan',
-  retrying: 'yellow',
   fannedOut: 'cyan',
-  succeeded: 'green',
-  failed: 'red',
-  timedOut: 'red',
-  stalled: 'red',
-  cancelled: 'yellow',
   takenOver: 'magenta',
   superseded: 'yellow',
   overlapped: 'yellow',
   collapsed: 'yellow',
-  expired: 'yellow',
   overdue: 'red',
   clockSkew: 'yellow',
   unhealthy: 'red',
@@ -125,12 +118,9 @@ export function humanPrinter({ color, timeZone = 'UTC', verbose = false, ...to }
   const isNews = troubleNews();
   return {
     ready(cluster, about) {
-      const longest = (texts: readonly string[], least: number): number =>
-        Math.max(least, ...texts.map((one) => one.length));
-      const jobs = about.jobs.map((job) => job.name);
-      const deployments = cluster.instances().map(({ deployment }) => deployment);
-      jobWidth = Math.min(JOB_WIDTH_AT_MOST, longest(jobs, 0) || jobWidth);
-      deploymentWidth = longest(deployments, deploymentWidth);
+      const longest = Math.max(0, ...about.jobs.map((job) => job.name.length));
+      jobWidth = Math.min(JOB_WIDTH_AT_MOST, longest || jobWidth);
+      deploymentWidth = Math.max(deploymentWidth, ...cluster.instances().map(({ deployment }) => deployment.length));
       out(banner(cluster, about, { timeZone, bold: (text) => paint('bold', text), deployment: name }));
     },
     event: (event) => newsOf(event).filter(isNews).forEach(print),
@@ -165,7 +155,6 @@ interface BannerStyle {
   readonly deployment: (name: string, width: number) => string;
 }
 
-/** The most routes of one instance to list; others are counted. */
 const ROUTES = 6;
 const NEXT_JOBS = 4;
 const LABEL = 10;

@@ -136,7 +136,6 @@ const TYPESCRIPT = /(?<!\.d)\.[cm]?tsx?$/;
 
 /** Files of an app beside its code that an instance reads when it starts. */
 const SETTINGS = ['host.json', 'local.settings.json', 'package.json'];
-/** The most names to print; others are counted. */
 const NAMES = 3;
 
 export interface ReloadOptions {

@@ -41,7 +41,6 @@ export interface DevOptions {
   readonly strict?: boolean;
   /** Opens the storage of the deployments, once its connection string is known. */
   readonly openStorage?: (storage: string, container: string) => DevStorage;
-  /** The app's jobs. Default: unknown. */
   readonly jobs?: DevJobs | undefined;
   /** IANA name of the time zone for printed times. Default: UTC. */
   readonly timeZone?: string;
@@ -57,7 +56,6 @@ export interface DevStorage {
   ticking(): Promise<ReadonlySet<string>>;
 }
 
-/** The function of the coordinator that ticks. */
 const TICK = 'cronleaseTick';
 /** The longest wait for the ticks at the start: a tick proves its task hub first. */
 const TICKS_WITHIN_MS = 5_000;
@@ -81,21 +79,17 @@ function mistakeIn({ port = FIRST_PORT, storage = 'embedded', data, ...options }
   if (options.sameApp !== undefined && instances > 20) {
     return `--same-app ${options.sameApp}: with ${deploymentsIn(options)} deployments these are ${instances} instances. Use 20 at most.`;
   }
-  if (!Number.isInteger(instances) || instances < 1 || instances > 20) {
-    return `--instances ${instances}: it must be a whole number from 1 to 20.`;
-  }
-  if (!Number.isInteger(port) || port < 0 || port + instances - 1 > 65_535) {
+  if (port + instances - 1 > 65_535) {
     return `--port ${port}: it must be a whole number from 0 (any free port) to ${65_536 - instances}.`;
   }
-  if (ownServer(storage) === undefined && !/=|^[a-z]+:\/\//i.test(storage)) {
+  if (ownServer(storage) !== undefined) return undefined;
+  if (!/=|^[a-z]+:\/\//i.test(storage)) {
     // The message does not repeat the value, which may be a key.
     const own = ['embedded', ...Object.keys(SERVERS)].map((name) => JSON.stringify(name)).join(', ');
     return `--storage: it must be ${own}, a connection string, or a URL such as postgres://HOST/DATABASE.`;
   }
-  if (ownServer(storage) === undefined && data !== undefined) {
-    return '--data is for a server that is started here: leave out --data or --storage.';
-  }
-  return undefined;
+  if (data === undefined) return undefined;
+  return '--data is for a server that is started here: leave out --data or --storage.';
 }
 
 /** The server that the cluster starts; undefined: the storage is elsewhere. */
@@ -182,7 +176,6 @@ async function choosePort({ port }: DevOptions, instances: number, printer: Prin
   return first;
 }
 
-/** The container, the data folder and the sweep interval of a cluster with these options. */
 function placeOf(options: DevOptions, app: string) {
   const settings = { ...readLocalSettings(app), ...process.env };
   const data = options.data === undefined ? undefined : path.resolve(options.data);
@@ -194,7 +187,6 @@ function placeOf(options: DevOptions, app: string) {
   };
 }
 
-/** The options of the cluster that `dev` passes on, with their defaults. */
 function clusterOptions({ storage = 'embedded', main, sameApp, restart, inspect, strict, jobs }: DevOptions) {
   const server = ownServer(storage);
   return {

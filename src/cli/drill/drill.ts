@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Millis } from '../../core/brand';
-import { formatDuration, parseDuration } from '../../core/duration';
+import { formatDuration } from '../../core/duration';
 import { isoOf } from '../../core/iso';
 import { longestGap, tickSchedule } from '../../functions/settings';
 import { readLocalSettings } from '../../local/host/app-folder';
@@ -10,6 +10,7 @@ import { VERSION } from '../../version';
 import { DEFAULT_FILE, loadFile } from '../jobs-file';
 import { type Column, fittedTable } from '../fit';
 import { NO, OK, print, printJson, UsageError } from '../output';
+import { spanOf } from '../time';
 import { type Drilled, judge, type Verdict } from './judge';
 import { playDrill, type Subject } from './play';
 
@@ -54,8 +55,8 @@ const PATIENCE_MS = 60_000;
 
 /** `cronlease drill`: kills a deployment of a local cluster while it works, and reports the consequences. */
 export async function drill(options: DrillArguments): Promise<number> {
-  const waitMs = span(options.wait, '--wait');
-  const target = options.target === undefined ? undefined : span(options.target, '--target');
+  const waitMs = spanOf(options.wait, '--wait');
+  const target = options.target === undefined ? undefined : spanOf(options.target, '--target');
   const report = path.resolve(options.report);
   if (!fs.existsSync(path.dirname(report)))
     throw new UsageError(`--report: there is no folder ${path.dirname(report)}`);
@@ -83,12 +84,6 @@ export async function drill(options: DrillArguments): Promise<number> {
   } finally {
     for (const folder of subject.temporary) fs.rmSync(folder, { recursive: true, force: true });
   }
-}
-
-function span(text: string, option: string): Millis {
-  const ms = parseDuration(text);
-  if (ms !== undefined && ms > 0) return ms;
-  throw new UsageError(`${option} ${JSON.stringify(text)} is not a duration: use a form such as 30s, 10m or 1h30m`);
 }
 
 /** A function app whose jobs do nothing but take time, in its own folder. */
@@ -142,7 +137,6 @@ function reportOf(file: string, subject: Subject, drilled: Drilled, targetMs: Mi
   const { deployments, steps, stopped, span } = drilled;
   return {
     ...judge(drilled, subject.jobs.jobs, targetMs),
-    /** The file of the report for people. */
     report: file,
     /** The app whose jobs ran: its folder, or the probe jobs that come with cronlease. */
     app: subject.said,
@@ -247,7 +241,6 @@ function markdownTable(heading: readonly string[], rows: readonly (readonly stri
   return [line(heading), line(heading.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Escapes characters that would end a table cell. */
 function escape(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll(/\s*\n\s*/g, ' ');
 }

@@ -33,7 +33,6 @@ export interface Drilled {
   readonly caughtUpAt: EpochMs | undefined;
   /** When the killed deployment ticked again; undefined: it did not. */
   readonly backAt: EpochMs | undefined;
-  /** The span whose due times are judged. */
   readonly span: Span;
   readonly records: Records;
 }

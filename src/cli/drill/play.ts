@@ -22,7 +22,6 @@ import {
 } from './judge';
 import { listRuns } from '../../operator/views/runs';
 
-/** The app of a drill. */
 export interface Subject {
   readonly folder: string;
   readonly jobs: JobsFile;
@@ -92,7 +91,6 @@ export async function playDrill(options: DrillOptions): Promise<Drilled> {
   }
 }
 
-/** The objects that every part of a drill needs. */
 interface Scene {
   readonly options: DrillOptions;
   readonly cluster: Cluster;
@@ -139,11 +137,7 @@ async function play(options: DrillOptions, cluster: Cluster, events: readonly Cl
   return { deployments, steps, events, stopped, caughtUpAt, backAt, span, records: await recordsOf(scene) };
 }
 
-async function untilAllTick({ cluster, store, say, waitFor }: Scene): Promise<{
-  readonly deployments: readonly string[];
-  readonly ticking: ReadonlyMap<string, string>;
-  readonly from: EpochMs;
-}> {
+async function untilAllTick({ cluster, store, say, waitFor }: Scene) {
   const deployments = cluster.instances().map(({ deployment }) => deployment);
   say(`${deployments.join(', ')} started, each in its own process`);
   const ticking = await waitFor(TICKS_WITHIN_MS, async () => {

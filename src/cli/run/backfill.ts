@@ -10,7 +10,7 @@ import { jobIn, loadFile } from '../jobs-file';
 import { answer, OK, print, printJson, UsageError } from '../output';
 import { paintOutcome } from '../show/record-text';
 import { openStore, withinSweep } from '../storage';
-import { parseTime, type ShowTime, timeIn, timesOf } from '../time';
+import { parseTime, type ShowTime, timesOf } from '../time';
 import { targetOf } from './operate';
 import { actingOn, confirmYes } from './person';
 
@@ -25,7 +25,6 @@ interface BackfillOptions extends Options {
   readonly stop?: boolean;
 }
 
-/** How many due times of the dry run are printed. */
 const PRINTED = 20;
 
 export async function backfill(job: string, options: BackfillOptions): Promise<number> {
@@ -55,8 +54,8 @@ function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: B
     throw new UsageError('--from is missing: give the oldest due time, or use --status or --stop');
   }
   const wanted: WantedBackfill = {
-    from: timeIn(parseTime(from, '--from'), spec.timeZone),
-    to: to === undefined ? undefined : timeIn(parseTime(to, '--to'), spec.timeZone),
+    from: parseTime(from, '--from')(spec.timeZone),
+    to: to === undefined ? undefined : parseTime(to, '--to')(spec.timeZone),
     order,
     limit,
     includeSucceeded: includeSucceeded === true,

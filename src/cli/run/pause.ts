@@ -76,7 +76,6 @@ export function resume(jobs: readonly string[], options: Options): Promise<numbe
   });
 }
 
-/** How many due times of a pause are named. */
 const NAMED = 3;
 
 async function tellSkipped(

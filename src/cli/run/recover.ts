@@ -146,7 +146,6 @@ function noticeText({ change, runId, to }: Recovered['notices'][number]): string
     : `${what} was not created: the first deployment that ticks sends it to ${to.join(', ')}`;
 }
 
-/** The JSON of one job. */
 function shape(job: JobRecovery): object {
   if (job.kind === 'refused') return { job: job.job, error: { code: job.code, message: job.problem } };
   const { inFile, isNew, token, cursor, run, stretches, abandoned, notices } = job;

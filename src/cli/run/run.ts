@@ -10,7 +10,7 @@ import { answer, OK, print, printJson, UNSUCCESSFUL, UsageError, warn } from '..
 import { followLog, untilOver } from '../show/logs';
 import { lastError, paintOutcome, took } from '../show/record-text';
 import { openStore, withinSweep } from '../storage';
-import { parseTime, timeIn, timesOf } from '../time';
+import { parseTime, timesOf } from '../time';
 import { actingOn } from './person';
 
 interface RunOptions extends Options {
@@ -26,9 +26,9 @@ export async function run(job: string, options: RunOptions): Promise<number> {
 
 export async function rerun(job: string, text: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
-  const moment = parseTime(text, 'TIME');
+  const timeIn = parseTime(text, 'TIME');
   return request(job, options, (acting, spec, revision) =>
-    operations.rerun(acting, spec, { time: timeIn(moment, spec.timeZone), revision, input }),
+    operations.rerun(acting, spec, { time: timeIn(spec.timeZone), revision, input }),
   );
 }
 

@@ -1,5 +1,3 @@
-import type { Millis } from '../../core/brand';
-import { parseDuration } from '../../core/duration';
 import { isoOf } from '../../core/iso';
 import { formOf } from '../../core/layout';
 import { shardNames } from '../../functions/settings';
@@ -21,9 +19,9 @@ import {
 } from '../../operator/shards/apply';
 import { answer, CliError, NO, OK, style, UsageError, warn } from '../output';
 import { deskOf, openAccounts, openSetting, openStore } from '../storage';
+import { spanOf } from '../time';
 import { actingOn } from './person';
 
-/** The options of both commands. */
 interface MoveOptions {
   readonly wait: string;
   readonly endRuns?: boolean;
@@ -49,7 +47,7 @@ const SHOWN = 20;
 
 /** `cronlease shards`: shows over which accounts the jobs are dealt, or puts a list of accounts in force. */
 export async function shards(options: ShardsOptions): Promise<number> {
-  const waitMs = waitOf(options);
+  const waitMs = spanOf(options.wait, '--wait', 0);
   const change: ShardChange = { ...accountsIn(options), waitMs, endRuns: options.endRuns === true, history: 'newest' };
   if (options.repair === true) return repair(change, options);
   const [first] = change.listed;
@@ -72,7 +70,7 @@ export async function shards(options: ShardsOptions): Promise<number> {
 
 /** `cronlease migrate`: shows what would move from one store to another, or moves it. */
 export async function migrate(options: MigrateOptions): Promise<number> {
-  const waitMs = waitOf(options);
+  const waitMs = spanOf(options.wait, '--wait', 0);
   const from = deskOf(storeNamed('--from', options.from, options.fromContainer));
   const to = deskOf(storeNamed('--to', options.to, options.toContainer));
   const { location } = to.store;
@@ -94,12 +92,6 @@ export async function migrate(options: MigrateOptions): Promise<number> {
     settled: 'All jobs have moved.',
     unsettled: 'Nothing was written. While jobs move, no run begins. To move them, repeat this command with --apply.',
   });
-}
-
-function waitOf({ wait }: MoveOptions): Millis {
-  const waitMs = parseDuration(wait);
-  if (waitMs === undefined) throw new UsageError(`--wait: "${wait}" is not a duration, such as "2m"`);
-  return waitMs;
 }
 
 function accountsIn({ container, leaving = [] }: ShardsOptions): Pick<ShardChange, 'listed' | 'leaving'> {

@@ -94,7 +94,6 @@ function candidates(program: Command, before: readonly string[], isFlag: boolean
   return argument?.argChoices ?? [];
 }
 
-/** The argument that comes next. */
 function argumentAt(command: Command, before: readonly string[]): Argument | undefined {
   const given = before.filter((text, index) => {
     return !text.startsWith('-') && openOption(command, before[index - 1]) === undefined;

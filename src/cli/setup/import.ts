@@ -153,7 +153,6 @@ async function readerOf(format: Format, options: ImportOptions, sources: readonl
 /** Files whose place tells that their entries name users. */
 const OF_SYSTEM = /^\/etc\/(crontab$|cron\.d\/)/;
 
-/** The local settings of an app whose folder was named. */
 function settingsBeside(sources: readonly string[]): string | undefined {
   return sources.map((source) => path.join(source, 'local.settings.json')).find((file) => existsSync(file));
 }
@@ -171,7 +170,6 @@ function settingsOf(file: string | undefined): ReadonlyMap<string, string> | und
   return new Map(Object.entries(values).map(([name, value]) => [name, String(value)]));
 }
 
-/** Folders without the code of the app. */
 const SKIPPED = new Set(['node_modules', 'venv', 'site-packages', '__pycache__']);
 /** Folders into which builds write. Those of .NET get a function.json of each function. */
 const BUILT = new Set(['dist', 'out', 'build']);

@@ -14,8 +14,8 @@ import {
 import { type Prices, PricesError, readPrices } from '../../operator/cost/prices';
 import type { Options } from '../commands/command';
 import { fittedTable, MIDDLE, RIGHT } from '../fit';
-import { appFolderOf, DEFAULT_FILE, jobsAt, loadFile, warnOfNotice } from '../jobs-file';
-import { answer, CliError, OWN, style, UsageError } from '../output';
+import { appFolderOf, DEFAULT_FILE, jobsAt, loadFile } from '../jobs-file';
+import { answer, CliError, OWN, style, UsageError, warn } from '../output';
 
 interface CostOptions extends Options {
   readonly prices?: string;
@@ -32,7 +32,6 @@ interface CostOptions extends Options {
   readonly items?: readonly string[];
 }
 
-/** What the figures rest on, for people. */
 interface Basis {
   readonly assumed: CostAssumptions;
   readonly prices: Prices;
@@ -63,7 +62,7 @@ export function cost(options: CostOptions): number {
   }
   const { jobs, notice } = jobsAt(against, options);
   const before = estimateCost(jobs, basis.assumed, basis.prices, now);
-  if (options.json !== true) warnOfNotice(notice);
+  if (notice !== undefined && options.json !== true) warn(notice);
   const document = { before: documentOf(before, basis), after: documentOf(estimate, basis), ...given({ notice }) };
   return answer(options, document, () => changedText(before, estimate, basis, against).join('\n'));
 }
@@ -131,7 +130,6 @@ function documentOf(estimate: CostEstimate, { assumed, prices }: Basis): object 
   };
 }
 
-/** Lines of jobs; the rest is one line. */
 const MOST_JOBS = 20;
 
 /** The estimate in at most 80 columns: the total, the jobs with the worst first, what they share, the assumptions. */
@@ -154,7 +152,6 @@ export function costText(estimate: CostEstimate, basis: Basis): readonly string[
   ];
 }
 
-/** The difference between two estimates: the total, and the jobs whose cost changes most. */
 export function changedText(before: CostEstimate, after: CostEstimate, basis: Basis, ref: string): readonly string[] {
   const money = moneyIn(basis);
   const changes = changesOf(before.jobs, after.jobs);
@@ -172,24 +169,18 @@ export function changedText(before: CostEstimate, after: CostEstimate, basis: Ba
   ];
 }
 
-interface CostChange {
-  readonly job: string;
-  readonly before: JobCost | undefined;
-  readonly after: JobCost | undefined;
+function changesOf(before: readonly JobCost[], after: readonly JobCost[]) {
+  const byName = (jobs: readonly JobCost[]): ReadonlyMap<string, JobCost> => new Map(jobs.map((one) => [one.job, one]));
+  const [old, now] = [byName(before), byName(after)];
+  const names = new Set([...now.keys(), ...old.keys()]);
+  return [...names]
+    .map((job) => ({ job, before: old.get(job), after: now.get(job) }))
+    .map((change) => ({ ...change, size: Math.abs((change.after?.cost ?? 0) - (change.before?.cost ?? 0)) }))
+    .filter(({ size }) => size > 0)
+    .toSorted((a, b) => b.size - a.size);
 }
 
-function changesOf(before: readonly JobCost[], after: readonly JobCost[]): readonly CostChange[] {
-  const old = new Map(before.map((one) => [one.job, one]));
-  const changes = after.map((one): CostChange => ({ job: one.job, before: old.get(one.job), after: one }));
-  const names = new Set(after.map(({ job }) => job));
-  const gone = before
-    .filter(({ job }) => !names.has(job))
-    .map((one) => ({ job: one.job, before: one, after: undefined }));
-  const size = (change: CostChange): number => Math.abs((change.after?.cost ?? 0) - (change.before?.cost ?? 0));
-  return [...changes, ...gone].filter((change) => size(change) > 0).toSorted((a, b) => size(b) - size(a));
-}
-
-function changeTable(changes: readonly CostChange[], money: Money): readonly string[] {
+function changeTable(changes: ReturnType<typeof changesOf>, money: Money): readonly string[] {
   const amount = (one: JobCost | undefined): string => (one === undefined ? 'none' : money(one.cost));
   const runs = (one: JobCost | undefined): string => (one === undefined ? '' : quantity(one.runs));
   return fittedTable(

@@ -13,7 +13,7 @@ import type { Options } from '../commands/command';
 import { fileAtHand } from '../jobs-file';
 import { OK, print, printJson, style, warn } from '../output';
 import { openStore } from '../storage';
-import { parseTime, timeIn, type TimeOptions, zoneHere } from '../time';
+import { parseTime, type TimeOptions, zoneHere } from '../time';
 
 interface LogsOptions extends Options {
   readonly follow?: boolean;
@@ -26,11 +26,10 @@ const POLL_AFTER_TROUBLE_MS = 5_000;
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 export async function logs(job: string, time: string | undefined, options: LogsOptions): Promise<number> {
-  const moment = time === undefined ? undefined : parseTime(time, 'TIME');
+  const timeIn = time === undefined ? undefined : parseTime(time, 'TIME');
   const store = openStore(options);
   const subject = await subjectOf(store, job, fileAtHand(options));
-  const at = moment && timeIn(moment, subject.spec?.timeZone ?? 'UTC');
-  const run = await findRun(store, subject.name, at);
+  const run = await findRun(store, subject.name, timeIn?.(subject.spec?.timeZone));
   return options.follow === true ? followLog(store, subject, run, options) : once(store, subject, run, options);
 }
 

@@ -1,17 +1,20 @@
+import { ALL_JOBS } from '../../config/readers';
 import type { EpochMs } from '../../core/brand';
+import { formatDuration } from '../../core/duration';
 import { given } from '../../core/given';
 import { isoOf } from '../../core/iso';
 import { actualTime, type JobSpec } from '../../core/job';
+import { waitsFor } from '../../core/requires';
 import { clockNote } from '../../core/schedule/clock-changes';
 import { isUtc, showTime } from '../../core/show-time';
 import { oneLine } from '../../core/text';
 import { compareJobs, type JobChange, type JobSide } from '../../operator/plan/compare';
-import { type Plan, planOf, excludedIn, type PlanSpan, type Start } from '../../operator/plan/plan';
+import { dueTimesAfter, type Plan, planOf, excludedIn, type PlanSpan, type Start } from '../../operator/plan/plan';
 import type { Options } from '../commands/command';
 import { fittedTable, folded, MIDDLE } from '../fit';
-import { type JobsAtRef, jobsAt, jobsTagged, loadFile, printWarnings, warnOfNotice } from '../jobs-file';
+import { jobIn, type JobsAtRef, jobsAt, jobsTagged, loadFile, printWarnings } from '../jobs-file';
 import { answer, OK, style, UsageError, warn } from '../output';
-import { noDueTimes, ownClock, type ShowTime, timeHere, timesOf, utc } from '../time';
+import { noDueTimes, ownClock, parseTime, type ShowTime, timeHere, timesOf, utc } from '../time';
 
 /** Octets of a line of iCalendar, without its end: https://www.rfc-editor.org/rfc/rfc5545#section-3.1 */
 const LINE_OCTETS = 75;
@@ -97,7 +100,7 @@ function tellChanges(
   const { against, limit } = options;
   const shown = changes.slice(0, limit);
   const leftOut = changes.length - shown.length;
-  if (options.json !== true) warnOfNotice(notice);
+  if (notice !== undefined && options.json !== true) warn(notice);
   const document = { against, ...given({ notice }), changes: shown.map(changeDocument), leftOut };
   return answer(options, document, () => changesText(changes, shown, against, show).join('\n'));
 }
@@ -270,7 +273,6 @@ export function excludedText(
 
 const MARKS: Readonly<Record<JobChange['change'], string>> = { added: '+', removed: '-', changed: '~' };
 
-/** The changes of a jobs file, in at most 80 columns. */
 export function changesText(
   all: readonly JobChange[],
   shown: readonly JobChange[],
@@ -316,4 +318,52 @@ function sideText(name: string, side: JobSide | undefined, show: ShowTime): read
 
 function number(count: number): string {
   return count.toLocaleString('en-US');
+}
+
+interface NextOptions extends Options {
+  readonly from?: string;
+  readonly count: number;
+}
+
+/** `cronlease next`: the next due times of a job, or of several. */
+export function next(job: string | undefined, options: NextOptions): number {
+  if (job !== undefined && options.tag !== undefined)
+    throw new UsageError('JOB and --tag both name jobs: leave one out');
+  const from = options.from === undefined ? undefined : parseTime(options.from, '--from', 'ahead');
+  const loaded = loadFile(options);
+  const named = job === undefined || job === ALL_JOBS ? loaded.jobsFile.jobs : [jobIn(loaded, job, options)];
+  const specs = jobsTagged(options, loaded) ?? named;
+  printWarnings(loaded, specs.length === 1 ? specs[0]?.name : undefined);
+  const now = Date.now();
+  const upcoming = specs.map((spec): JobSide => {
+    const after = from?.(spec.timeZone) ?? now;
+    return { spec, dueTimes: dueTimesAfter(spec, after, options.count) };
+  });
+  const document = upcoming.map(({ spec, dueTimes }) => ({
+    job: spec.name,
+    timeZone: spec.timeZone,
+    dueTimes: dueTimes.map(isoOf),
+  }));
+  const show = timesOf(options);
+  return answer(options, document, () => upcoming.map((one) => paragraph(one, show)).join('\n\n'));
+}
+
+function paragraph({ spec, dueTimes }: JobSide, show: ShowTime): string {
+  const words = waitsFor(spec);
+  const notes = [
+    ...(spec.tags.length === 0 ? [] : [`tags ${spec.tags.join(', ')}`]),
+    ...(spec.enabled ? [] : ['disabled in the file: none of these will run']),
+    ...(words === undefined ? [] : [`each ${words}`]),
+    ...(spec.offsetMs === 0 ? [] : [`each starts ${formatDuration(spec.offsetMs)} later, by "spread"`]),
+  ];
+  const title = `${style('bold', spec.name)}  ${spec.schedule}  ${spec.timeZone}`;
+  const head = notes.length === 0 ? title : `${title}  (${notes.join('; ')})`;
+  if (dueTimes.length === 0) return `${head}\n  ${noDueTimes(spec)}`;
+  return [head, ...dueTimes.map((due) => `  ${row(spec, due, show)}`)].join('\n');
+}
+
+/** The due time, also by a clock in the job's zone. */
+function row(spec: JobSpec, due: EpochMs, show: ShowTime): string {
+  const starts = spec.offsetMs === 0 ? '' : `starts ${show(actualTime(spec, due))}`;
+  return [show(due), ownClock(due, spec), starts].filter((part) => part !== '').join('  ');
 }

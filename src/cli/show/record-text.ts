@@ -8,28 +8,12 @@ import { oneLine } from '../../core/text';
 import { redactSetting } from '../../functions/redact';
 import type { LeaseStore } from '../../lease/store';
 import { type ShownRecord, inputOfRun, type ShownInput } from '../../operator/views/runs';
-import { style } from '../output';
+import { OUTCOME_COLOURS, style } from '../output';
 import type { ShowTime } from '../time';
 
-const COLOURS: Readonly<Record<string, 'green' | 'red' | 'yellow' | 'cyan'>> = {
-  succeeded: 'green',
-  failed: 'red',
-  timedOut: 'red',
-  stalled: 'red',
-  expired: 'yellow',
-  cancelled: 'yellow',
-  retrying: 'yellow',
-  running: 'cyan',
-};
-
-/** An outcome, in colour if the terminal supports it. */
-export function paintOutcome(text: string): string {
-  const colour = colourOf(text);
-  return colour === undefined ? text : style(colour, text);
-}
-
-export function colourOf(outcome: string): 'green' | 'red' | 'yellow' | 'cyan' | undefined {
-  return COLOURS[outcome.trim()];
+export function paintOutcome(outcome: string): string {
+  const colour = OUTCOME_COLOURS[outcome];
+  return colour === undefined ? outcome : style(colour, outcome);
 }
 
 /** How late it started: `5 ms`, `1.2 s`, `3 min 20 s`. */
@@ -61,7 +45,6 @@ export function attemptsMade({ attempts }: ShownRecord): number {
   return attempts.filter(({ outcome }) => outcome !== 'planned').length;
 }
 
-/** The deployment of the last attempt. */
 export function deployment({ attempts }: ShownRecord): string {
   return oneLine(attempts.at(-1)?.deployment ?? '');
 }

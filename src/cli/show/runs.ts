@@ -12,10 +12,10 @@ import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../op
 import { type Concession, fitText, fittedTable, MIDDLE } from '../fit';
 import type { Options } from '../commands/command';
 import { atHand, jobsTagged, loadFileIfAny } from '../jobs-file';
-import { OK, print, printJson, UsageError, warn } from '../output';
+import { OK, OUTCOME_COLOURS, print, printJson, UsageError, warn } from '../output';
 import { openStore } from '../storage';
 import { type ShowTime, timeAbout, timesOf } from '../time';
-import { askedBy, attemptsMade, colourOf, deployment, lateness, recordInput, stretch, took } from './record-text';
+import { askedBy, attemptsMade, deployment, lateness, recordInput, stretch, took } from './record-text';
 
 interface RunsOptions extends Options, StartFilter {
   readonly limit: number;
@@ -75,21 +75,16 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   const show = timesOf(options);
   if (job !== undefined) printPause(job as JobName, listing, show);
   if (records.length > 0) print(runsTable(records, show, process.stdout.isTTY ? process.stdout.columns : Infinity));
-  else print(nothing(job, cursor, isFiltered(options)));
+  else print(nothing(job, cursor, options));
   if (cursor !== null) print(`\nFor older ones, add: --cursor ${cursor}`);
   return OK;
 }
 
-function isFiltered(options: RunsOptions): boolean {
-  const { failed, outcome, since, until, cursor, tag, trigger, actor, channel, note } = options;
-  return [failed, outcome, since, until, cursor, tag, trigger, actor, channel, note].some(
-    (option) => option !== undefined,
-  );
-}
-
-function nothing(job: string | undefined, cursor: string | null, filtered: boolean): string {
+function nothing(job: string | undefined, cursor: string | null, options: RunsOptions): string {
   if (cursor !== null) return 'No such run among those that were searched.';
-  if (filtered) return 'No such run.';
+  const { failed, outcome, since, until, tag, trigger, actor, channel, note } = options;
+  const filters = [failed, outcome, since, until, options.cursor, tag, trigger, actor, channel, note];
+  if (filters.some((filter) => filter !== undefined)) return 'No such run.';
   return job === undefined ? 'Nothing has run yet.' : `Job "${job}" has not run yet.`;
 }
 
@@ -99,7 +94,6 @@ function readCursor(text: string): PageStart {
   throw new UsageError(`--cursor ${JSON.stringify(text)} is not one that "cronlease runs" has printed: leave it out`);
 }
 
-/** These give way first where the line is short. */
 const CONCESSIONS: readonly Concession[] = [
   ['NOTES', 16],
   ['JOB', 24],
@@ -121,7 +115,7 @@ function runsTable(records: readonly ShownRecord[], show: ShowTime, width: numbe
     [
       ['JOB', ({ job }) => job, MIDDLE],
       ['DUE', ({ scheduledFor }) => show(Date.parse(scheduledFor))],
-      ['OUTCOME', ({ outcome }) => ({ text: outcome, format: colourOf(outcome) })],
+      ['OUTCOME', ({ outcome }) => ({ text: outcome, format: OUTCOME_COLOURS[outcome] })],
       ['LATE', lateness],
       ['TOOK', took],
       ['BY', deployment],

@@ -120,7 +120,6 @@ export interface Sight<State> {
 
 export interface Watched<State> {
   read(signal: AbortSignal): Promise<State>;
-  /** After this long, it is read again. */
   readonly everyMs: number;
   /** Called after each reading, after each one that failed, and once a second. */
   show(sight: Sight<State>): void;

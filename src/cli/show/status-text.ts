@@ -59,7 +59,6 @@ const MARKS: Readonly<Record<string, Mark>> = {
   running: { sign: '>', format: 'cyan', meaning: 'runs now' },
 };
 
-/** These give way first where the line is short. */
 const JOB_CONCESSIONS: readonly Concession[] = [
   ['TAGS', 8],
   ['TAGS', 0],
@@ -118,7 +117,6 @@ function timeGroup({ now, show, note = '' }: StatusView): readonly Span[] {
   return [{ text: `${show(Math.floor(now / 1000) * 1000)}${note}`, format: 'dim' }];
 }
 
-/** The whole reason is shown. */
 function maintenanceLines(
   { by, note, since, until, jobs }: Overview['maintenance'][number],
   view: StatusView,

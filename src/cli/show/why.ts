@@ -14,7 +14,7 @@ import type { Options } from '../commands/command';
 import { atHand, loadFile } from '../jobs-file';
 import { answer, OWN, style, warn } from '../output';
 import { openStore } from '../storage';
-import { bothTimes, parseTime, type ShowTime, timeIn, timesOf, waitsText } from '../time';
+import { bothTimes, parseTime, type ShowTime, timesOf, waitsText } from '../time';
 import {
   askedBy,
   attemptsMade,
@@ -33,12 +33,12 @@ export async function why(
   time: string,
   options: Options & { readonly verbose?: boolean },
 ): Promise<number> {
-  const moment = parseTime(time, 'TIME');
+  const timeIn = parseTime(time, 'TIME');
   const loaded = loadFile(options);
   const store = openStore(options);
   const { jobs, revision } = loaded.jobsFile;
   const spec = jobs.find(({ name }) => name === job);
-  const at = timeIn(moment, spec?.timeZone ?? 'UTC');
+  const at = timeIn(spec?.timeZone);
   const left = async () => leftJob((await subjectOf(store, job, atHand(loaded, options))).name);
   const explanation =
     spec === undefined

@@ -8,14 +8,13 @@ import { plural } from './words';
 
 type Controlled = Pick<OneJob, 'name' | 'controlVersion'>;
 
-interface MakesOptions {
-  /** What belongs to the change beside what a person adds. */
-  readonly body?: object;
-  readonly version?: string;
-}
-
-/** Carries an action out by one change. */
-function makes(id: Operation, of: string, news: string, { body, version }: MakesOptions = {}): Action['carryOut'] {
+/** Carries an action out by one change of `of`. */
+function makes(
+  id: Operation,
+  of: string,
+  news: string,
+  { body, version }: { readonly body?: object; readonly version?: string } = {},
+): Action['carryOut'] {
   return async ({ note, until }) => {
     await change(id, [of], { ...body, note, until }, { version });
     return news;
@@ -26,6 +25,7 @@ export function pauseJob({ name, controlVersion: version }: Controlled): Action 
   return {
     title: `Pause ${name}?`,
     effect: 'No due time starts a run until the pause ends. A run in progress continues.',
+    label: 'Pause',
     verb: 'Pause job',
     decline: 'Leave it running',
     note: 'needed',
@@ -38,6 +38,7 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
   return {
     title: `Resume ${name}?`,
     effect: 'Due times start runs again. Those of the pause are not run later.',
+    label: 'Resume',
     verb: 'Resume job',
     decline: 'Leave it paused',
     async carryOut({ note }) {
@@ -200,6 +201,7 @@ export function startMaintenance(scope: Scope): Action {
   return {
     title: 'Start maintenance?',
     effect: 'The chosen jobs start no run until it ends. Runs in progress continue. All viewers see a banner.',
+    label: 'Start maintenance',
     verb: 'Pause these jobs',
     decline: 'Change nothing',
     note: 'needed',

@@ -20,6 +20,12 @@ export class ApiError extends Error {
   }
 }
 
+/** Why a request failed. Another error is thrown. */
+export function failureIn(error: unknown): Failure {
+  if (error instanceof ApiError) return error.failure;
+  throw error;
+}
+
 export interface Answered {
   /** Undefined: the same as before. */
   readonly body: unknown;
@@ -41,19 +47,17 @@ export async function read(path: string, etag?: string): Promise<Answered> {
   };
 }
 
-interface ChangeOptions {
-  /** The version that the reader saw: the change is refused if there is a newer one. */
-  readonly version?: string | undefined;
-  /** The name of the request: sent again with the same one, it starts nothing twice. */
-  readonly key?: string;
-}
-
-/** Makes a change. What a DELETE removes has no body. */
+/**
+ * Makes a change. What a DELETE removes has no body.
+ *
+ * @param options.version the one that the reader saw: the change is refused if there is a newer one
+ * @param options.key the name of the request: sent again with the same one, it starts nothing twice
+ */
 export async function change<Id extends Operation>(
   id: Id,
   names: readonly string[],
   body: object,
-  { version, key }: ChangeOptions = {},
+  { version, key }: { readonly version?: string | undefined; readonly key?: string } = {},
 ): Promise<Awaited<ReturnType<Client[Id]>>> {
   const [method, path] = routeOf(id, names);
   const init = {
@@ -62,8 +66,7 @@ export async function change<Id extends Operation>(
       'content-type': 'application/json',
       // No form and no other site can send it.
       'x-cronlease-request': '1',
-      ...(version === undefined ? {} : { 'if-match': `"${version}"` }),
-      ...given({ 'idempotency-key': key }),
+      ...given({ 'if-match': version && `"${version}"`, 'idempotency-key': key }),
     },
     ...(method === 'POST' && { body: JSON.stringify(body) }),
   };

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { pathOf } from '../../client/operations';
 import type { RunLog } from '../../client/types';
-import { ApiError, type Failure, read } from './api';
+import { type Failure, failureIn, read } from './api';
 
 export type LogEntry = RunLog['entries'][number];
 
@@ -51,9 +51,8 @@ async function followLog(
       failures = 0;
       await wait(isMore ? 0 : (leastPollMs ?? DEFAULT_MS), closed);
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
+      const failure = failureIn(error);
       if (closed.aborted) return;
-      const { failure } = error;
       set((last) => ({ ...last, failure }));
       failures += 1;
       await wait(Math.min(LAST_RETRY_MS, DEFAULT_MS * 2 ** (failures - 1)), closed);

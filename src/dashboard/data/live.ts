@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { type Answered, ApiError, type Failure, read } from './api';
+import { type Answered, type Failure, failureIn, read } from './api';
 
 export interface Live {
   readonly path: string | undefined;
@@ -77,15 +77,14 @@ async function ask(): Promise<void> {
     waitMs = Math.max(LEAST_MS, answer.leastPollMs ?? DEFAULT_MS);
     live.value = { path, body: answer.body ?? known?.body, failure: undefined, retryAt: undefined };
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
+    const failure = failureIn(error);
     if (mine !== current) return;
-    const isAbsent = error.failure.status === 404;
     // What was just requested comes soon.
-    const backOffMs = isAbsent ? ABSENT_MS : Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
+    const backOffMs = failure.status === 404 ? ABSENT_MS : Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
     waitMs = backOffMs * (0.75 + Math.random() / 2);
     failures += 1;
     const { body } = live.peek();
-    live.value = { path, body, failure: error.failure, retryAt: Date.now() + waitMs };
+    live.value = { path, body, failure, retryAt: Date.now() + waitMs };
   }
   timer = setTimeout(() => void ask(), waitMs);
 }

@@ -23,13 +23,6 @@ interface Stretch {
   until: number;
 }
 
-/** An outcome, from the call of its handler to its end. */
-interface PastMark extends Stretch {
-  readonly item: Past;
-  /** When it should have begun. */
-  readonly dueAt: number;
-}
-
 /** Planned runs that are too close to each other to be drawn apart. */
 export interface PlannedMark extends Stretch {
   last: number;
@@ -66,7 +59,8 @@ export function marksOf(job: TimelineJob, now: number, apartMs: number) {
   };
 }
 
-function pastMark(item: Past, offsetMs: number, before: Past | undefined): PastMark {
+/** When an outcome should have begun, and its stretch from the call of its handler to its end. */
+function pastMark(item: Past, offsetMs: number, before: Past | undefined) {
   const scheduledFor = Date.parse(item.scheduledFor);
   if (item.kind === 'gap') {
     const until = scheduledFor + offsetMs;

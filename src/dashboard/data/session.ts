@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { pathOf } from '../../client/operations';
-import { ApiError, type Failure, read } from './api';
+import { type Failure, failureIn, read } from './api';
 import type { Me, Version } from '../../client/types';
 
 export const session = signal<{ readonly me: Me; readonly version: Version } | undefined>(undefined);
@@ -38,8 +38,7 @@ export async function loadSession(again = false): Promise<void> {
     session.value = { me: me.body as Me, version: version.body as Version };
     sessionFailure.value = undefined;
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    sessionFailure.value = error.failure;
+    sessionFailure.value = failureIn(error);
   } finally {
     loading = false;
   }

@@ -1,4 +1,4 @@
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 
 const THEMES = ['Auto', 'Light', 'Dark'] as const;
 type Theme = (typeof THEMES)[number];
@@ -6,6 +6,9 @@ type Theme = (typeof THEMES)[number];
 const KEY = 'cronlease-theme';
 
 export const theme = signal<Theme>(stored());
+effect(() => {
+  document.documentElement.style.colorScheme = theme.value === 'Auto' ? '' : theme.value.toLowerCase();
+});
 
 const system = matchMedia('(prefers-color-scheme: dark)');
 const isSystemDark = signal(system.matches);
@@ -29,15 +32,10 @@ function stored(): Theme {
 
 export function nextTheme(): void {
   theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? 'Auto';
-  applyTheme();
   try {
     localStorage.setItem(KEY, theme.value);
   } catch (error) {
     // It lasts until the page is closed.
     if (!(error instanceof DOMException)) throw error;
   }
-}
-
-export function applyTheme(): void {
-  document.documentElement.style.colorScheme = theme.value === 'Auto' ? '' : theme.value.toLowerCase();
 }

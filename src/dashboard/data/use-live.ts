@@ -1,12 +1,12 @@
 import { computed } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ApiError, type Failure, read } from './api';
+import { type Failure, failureIn, read } from './api';
 import { follow, live, now } from './live';
 import { isSettled } from './session';
 import type { Job, RunSummary } from '../../client/types';
 
-interface Reading<Body> {
+export interface Reading<Body> {
   /** Undefined: nothing has come yet. It stays while a newer answer is on its way. */
   readonly body: Body | undefined;
   readonly failure: Failure | undefined;
@@ -74,8 +74,7 @@ export function useRead<Body>(path: string | undefined, version: unknown): Readi
         const { body } = await read(path);
         if (isWanted) setState({ path, body: body as Body, failure: undefined });
       } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        const { failure } = error;
+        const failure = failureIn(error);
         if (isWanted) setState((last) => ({ path, body: last?.path === path ? last.body : undefined, failure }));
       }
     };

@@ -5,20 +5,23 @@ import type { RunOutcome } from '../../client/types';
 /** A colour's meaning. It is never without them: an icon and a word go with it. */
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'off';
 
-export type IconName =
-  | 'alert'
-  | 'check'
-  | 'clock'
-  | 'cross'
-  | 'dot'
-  | 'eye'
-  | 'lock'
-  | 'pause'
-  | 'retry'
-  | 'run'
-  | 'skip'
-  | 'slash'
-  | 'timeout';
+/** The path of each, in a square of 16. */
+export const ICONS = {
+  alert: 'M8 2.2 14.4 13.4H1.6ZM8 6.4v3.2M8 11.4v.2',
+  check: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM5.2 8.2l2 2 3.6-4.2',
+  clock: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM8 4.6V8l2.4 1.6',
+  cross: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM5.8 5.8l4.4 4.4M10.2 5.8l-4.4 4.4',
+  dot: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM8 7.9v.2',
+  eye: 'M1.4 8C3.6 4.4 6 3.6 8 3.6s4.4.8 6.6 4.4C12.4 11.6 10 12.4 8 12.4S3.6 11.6 1.4 8ZM8 6.2a1.8 1.8 0 1 1 0 3.6A1.8 1.8 0 0 1 8 6.2Z',
+  lock: 'M3.4 7.2h9.2v6.4H3.4ZM5.4 7.2V5a2.6 2.6 0 0 1 5.2 0v2.2',
+  pause: 'M5.4 3.2v9.6M10.6 3.2v9.6',
+  retry: 'M13 8a5 5 0 1 1-1.5-3.6M13 1.8v3h-3',
+  run: 'M4.6 2.8 12.6 8l-8 5.2Z',
+  skip: 'M3 3.4 8.6 8 3 12.6ZM12.4 3.2v9.6',
+  slash: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM3.7 12.3l8.6-8.6',
+  timeout: 'M4 1.8h8M4 14.2h8M5 1.8c0 4 6 4.4 6 12.4M11 1.8c0 4-6 4.4-6 12.4',
+} as const;
+export type IconName = keyof typeof ICONS;
 
 export interface Label {
   readonly word: string;

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { hasParam, pageOf, param } from '../data/address';
 import { live, now, refresh } from '../data/live';
 import { environment, environmentStyle, loadSession, session } from '../data/session';
-import { applyTheme, nextTheme, theme } from '../data/theme';
+import { nextTheme, theme } from '../data/theme';
 import { ZONES } from '../data/time';
 import { ActionDialog, News } from '../parts/action-dialog';
 import { FailureHelp } from '../parts/help';
@@ -135,5 +135,3 @@ function Connection() {
     </div>
   );
 }
-
-applyTheme();

@@ -99,12 +99,8 @@ function Card({ deployment, isOld, isHere }: DeploymentProps & { readonly isHere
         {isHere && <span class="muted">serves this page</span>}
         {mayAct.value && (
           <div class="buttons aside">
-            {state !== 'live' && isHere && <Ask action={poke(name)}>Poke</Ask>}
-            {cordon === null ? (
-              <Ask action={askCordon(name)}>Cordon</Ask>
-            ) : (
-              <Ask action={uncordon(name)}>Lift cordon</Ask>
-            )}
+            {state !== 'live' && isHere && <Ask action={poke(name)} />}
+            <Ask action={cordon === null ? askCordon(name) : uncordon(name)} />
           </div>
         )}
       </div>
@@ -114,11 +110,8 @@ function Card({ deployment, isOld, isHere }: DeploymentProps & { readonly isHere
         </p>
       )}
       <dl class="facts">
-        <Fact name="Last tick reported">
+        <Fact name="Last tick reported" more={<Time at={tickedAt} zone={null} />}>
           <Ago at={tickedAt} zone={null} />
-          <span class="second">
-            <Time at={tickedAt} zone={null} />
-          </span>
         </Fact>
         <Fact name="Version">{version}</Fact>
         <Judged name="Jobs file" topic="trouble" trouble={isOld && 'older than another one'}>

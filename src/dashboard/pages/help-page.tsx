@@ -19,9 +19,13 @@ export function HelpPage() {
       <nav class="topics" aria-label="Topics">
         {HELP.map(({ title, topics }) => (
           <Fragment key={title}>
-            <Topic name={title} class="part" />
+            <Link href={helpHref(idOf(title))} class="part">
+              {title}
+            </Link>
             {topics.map(([name]) => (
-              <Topic key={name} name={name} class="" />
+              <Link key={name} href={helpHref(idOf(name))}>
+                {name}
+              </Link>
             ))}
           </Fragment>
         ))}
@@ -56,14 +60,6 @@ function heading(name: string, chosen: string): { readonly id: string; readonly 
 
 function idOf(name: string): string {
   return name.toLowerCase().replaceAll(' ', '-');
-}
-
-function Topic({ name, class: kind }: { readonly name: string; readonly class: string }) {
-  return (
-    <Link href={helpHref(idOf(name))} class={kind}>
-      {name}
-    </Link>
-  );
 }
 
 function Advice({ guidance: { meaning, next, remedy } }: { readonly guidance: Guidance }) {

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { pathOf } from '../../client/operations';
-import type { DueTimes as Due, Job, OneJob, Runs } from '../../client/types';
+import type { DueTimes as Due, OneJob, Runs } from '../../client/types';
 import { shownState } from '../../core/shown-state';
 import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from '../data/actions';
 import { pageOf } from '../data/address';
@@ -46,32 +46,36 @@ export function JobPage({ name }: { readonly name: string }) {
   );
 }
 
-function Loaded({ job: answered }: { readonly job: OneJob }) {
+function Loaded({ job: answered }: OfJob) {
   const [job = answered] = useBegun(useMemo(() => [answered], [answered]));
   const { name, timeZone: zone, settings } = job;
   const runs = useRead<Runs>(runsPath(name, RUNS), answered);
   const duePath = settings === null ? undefined : pathOf('listDueTimes', [], { job: name, count: DUE_TIMES });
   const next = useRead<Due>(duePath, answered);
-  const due = next.body?.jobs[0];
   const hasCome = [runs, ...(settings === null ? [] : [next])].every(({ body, failure }) => body ?? failure);
   const listed = runs.body?.runs ?? [];
   return (
     <>
       <Head job={job} />
       <Facts job={job} />
-      <RunsTable runs={runs.body} failure={runs.failure} job={name} />
+      <RunsTable job={name} reading={runs} />
       {/* Nothing stands below what has not its height yet. */}
       {hasCome && (
         <>
-          <RunsOverTime runs={listed} isPart={runs.body?.cursor != null} due={due?.due ?? []} zone={zone} />
-          {settings !== null && <WhyPanel job={name} zone={zone} version={job} />}
+          <RunsOverTime
+            runs={listed}
+            isPart={runs.body?.cursor != null}
+            due={next.body?.jobs[0]?.due ?? []}
+            zone={zone}
+          />
+          {settings !== null && <WhyPanel job={job} />}
           <div class="two">
             <Trend runs={listed} zone={zone} />
             <HeatMap job={name} />
           </div>
           {settings?.kind === 'timed' && <BackfillPanel job={job} />}
           <div class="two">
-            {settings !== null && <DueTimes kind={settings.kind} due={due} failure={next.failure} />}
+            {settings !== null && <DueTimes kind={settings.kind} reading={next} />}
             <SettingsInWords settings={settings} />
           </div>
         </>
@@ -80,7 +84,11 @@ function Loaded({ job: answered }: { readonly job: OneJob }) {
   );
 }
 
-function Head({ job }: { readonly job: OneJob }) {
+interface OfJob {
+  readonly job: OneJob;
+}
+
+function Head({ job }: OfJob) {
   const { name, description, tags } = job;
   return (
     <div>
@@ -100,30 +108,19 @@ function Head({ job }: { readonly job: OneJob }) {
   );
 }
 
-function Actions({ job }: { readonly job: OneJob }) {
+function Actions({ job }: OfJob) {
   const { settings, incident, pause } = job;
   return (
     <div class="buttons aside">
-      {settings !== null && <Ask action={runJob(job)}>Run now</Ask>}
-      {incident !== null &&
-        (incident.acknowledgement === null ? (
-          <Ask action={acknowledge(job)}>Acknowledge</Ask>
-        ) : (
-          <Ask action={unacknowledge(job)}>Lift acknowledgement</Ask>
-        ))}
-      {pause === null ? (
-        <Ask action={pauseJob(job)}>Pause</Ask>
-      ) : (
-        <Ask action={resumeJob(job)} class="primary">
-          Resume
-        </Ask>
-      )}
+      {settings !== null && <Ask action={runJob(job)} />}
+      {incident !== null && <Ask action={incident.acknowledgement === null ? acknowledge(job) : unacknowledge(job)} />}
+      {pause === null ? <Ask action={pauseJob(job)} /> : <Ask action={resumeJob(job)} class="primary" />}
     </div>
   );
 }
 
-function Facts({ job }: { readonly job: OneJob }) {
-  const { schedule, timeZone: zone, nextDueAt, lastRun, incident, overdueSince, pause, waiting, lastHolder } = job;
+function Facts({ job }: OfJob) {
+  const { schedule, timeZone: zone, nextDueAt, lastRun, overdueSince, waiting, lastHolder } = job;
   return (
     <dl class="facts panel">
       <Fact name="Schedule" more={zone}>
@@ -142,20 +139,16 @@ function Facts({ job }: { readonly job: OneJob }) {
         </Fact>
       )}
       <CurrentRun job={job} />
-      {incident !== null && <IncidentFact incident={incident} zone={zone} />}
+      <IncidentFact job={job} />
       <Fact name="Overdue">{overdueSince !== null && <Since at={overdueSince} zone={zone} />}</Fact>
       <Fact name="Requests">{waiting.length > 0 && plural(waiting.length, 'request waits', 'requests wait')}</Fact>
-      {pause !== null && <PauseFact pause={pause} zone={zone} />}
+      <PauseFact job={job} />
       <Fact name="Last deployment">{lastHolder}</Fact>
     </dl>
   );
 }
 
-interface OfTimes {
-  readonly zone: string | null;
-}
-
-function Since({ at, zone }: OfTimes & { readonly at: string }) {
+function Since({ at, zone }: { readonly at: string; readonly zone: string | null }) {
   return (
     <>
       for {span(Math.max(0, now.value - Date.parse(at)))}
@@ -166,7 +159,8 @@ function Since({ at, zone }: OfTimes & { readonly at: string }) {
   );
 }
 
-function PauseFact({ pause, zone }: OfTimes & { readonly pause: NonNullable<OneJob['pause']> }) {
+function PauseFact({ job: { pause, timeZone: zone } }: OfJob) {
+  if (pause === null) return null;
   const { by, note, since, until } = pause;
   return (
     <Fact name="Paused">
@@ -181,7 +175,7 @@ function PauseFact({ pause, zone }: OfTimes & { readonly pause: NonNullable<OneJ
 }
 
 /** It stands there without a run too, so that nothing moves when one starts or ends. */
-function CurrentRun({ job: { currentRun, detail, pause } }: { readonly job: OneJob }) {
+function CurrentRun({ job: { currentRun, detail, pause } }: OfJob) {
   const { runId, attempt = 0, startedAt, retryAt, holder } = currentRun ?? {};
   const wait = retryAt == null ? 0 : Date.parse(retryAt) - now.value;
   const since = startedAt == null ? 0 : now.value - Date.parse(startedAt);
@@ -200,7 +194,8 @@ function CurrentRun({ job: { currentRun, detail, pause } }: { readonly job: OneJ
 }
 
 /** The failures of a job until its next success, and who looks after them. */
-function IncidentFact({ incident, zone }: OfTimes & { readonly incident: NonNullable<Job['incident']> }) {
+function IncidentFact({ job: { incident, timeZone: zone } }: OfJob) {
+  if (incident === null) return null;
   const { since, isWhole, failures, firstRunId, acknowledgement } = incident;
   return (
     <>

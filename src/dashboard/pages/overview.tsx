@@ -10,7 +10,7 @@ import { plural, STATE_LABELS, type Tone } from '../data/words';
 import { Ask } from '../parts/action-dialog';
 import { NotYet, ProblemsNotice } from '../parts/help';
 import { JobsTable } from '../parts/jobs-table';
-import { Icon, Link, NoJobs, Notice, Pages, SearchBox, Select, TagSelect, Time } from '../parts/parts';
+import { Icon, Link, NoJobs, NoMatch, Notice, Pages, SearchBox, Select, TagSelect, Time } from '../parts/parts';
 import { DeploymentLine } from './deployments-page';
 import { FailedLately } from './runs-page';
 
@@ -54,9 +54,7 @@ function Loaded({ all: { jobs: answered, deployments, maintenance, problems } }:
       <div class="with-actions">
         <DeploymentLine deployments={deployments} />
         {jobs.length > 0 && mayAct.value && (
-          <Ask action={startMaintenance({ all: jobs, listed: hasParam(...FILTERS) ? asked.listed : undefined })}>
-            Start maintenance
-          </Ask>
+          <Ask action={startMaintenance({ all: jobs, listed: hasParam(...FILTERS) ? asked.listed : undefined })} />
         )}
       </div>
       {maintenance.length > 0 && <Maintenance maintenance={maintenance} jobs={jobs} />}
@@ -77,7 +75,7 @@ function Maintenance({ maintenance, jobs }: Pick<Jobs, 'maintenance' | 'jobs'>) 
             {work.until === null ? '' : ', until '}
             {work.until !== null && <Time at={work.until} zone={null} />}.
           </p>
-          {mayAct.value && <Ask action={endMaintenance(work, jobs)}>End maintenance</Ask>}
+          {mayAct.value && <Ask action={endMaintenance(work, jobs)} />}
         </div>
       ))}
     </Notice>
@@ -100,15 +98,7 @@ function Chosen({ jobs, searched, listed }: Asked) {
         choice={JSON.stringify([state, tag, q, sort, page])}
         sort={sort}
       />
-      {listed.length === 0 && (
-        <Notice title="No job matches">
-          <p>
-            <Link href={changed({ state: undefined, tag: undefined, q: undefined, page: undefined })}>
-              Show all jobs
-            </Link>
-          </p>
-        </Notice>
-      )}
+      {listed.length === 0 && <NoMatch of="job" filters={FILTERS} />}
       <Pages page={page} size={PAGE} count={listed.length} of="jobs" />
     </>
   );

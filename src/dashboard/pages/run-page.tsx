@@ -125,12 +125,10 @@ function Head({ run }: OfRun) {
         <Badge label={OUTCOME_LABELS[outcome]} />
         {mayAct.value && (
           <div class="buttons aside">
-            {isOpen(run.outcome) ? (
-              <Ask action={cancelRun(runId)} class="danger-quiet">
-                Cancel run
-              </Ask>
+            {isOpen(outcome) ? (
+              <Ask action={cancelRun(runId)} class="danger-quiet" />
             ) : (
-              <Ask action={rerun(runId, run.input)}>Run again</Ask>
+              <Ask action={rerun(runId, run.input)} />
             )}
           </div>
         )}
@@ -147,17 +145,13 @@ function Facts({ run }: OfRun) {
   const { timeZone: zone, scheduledFor, through, endedAt, trigger, origin, rerunOf, overlappedRunId } = run;
   return (
     <dl class="facts panel">
-      <Fact
-        name={trigger === 'manual' ? 'Requested' : 'Due'}
-        more={
-          through === null ? undefined : (
-            <>
-              up to <Time at={through} zone={zone} />
-            </>
-          )
-        }
-      >
+      <Fact name={trigger === 'manual' ? 'Requested' : 'Due'}>
         <Exact at={scheduledFor} zone={zone} />
+        {through !== null && (
+          <span class="second">
+            up to <Time at={through} zone={zone} />
+          </span>
+        )}
       </Fact>
       <StartedFact run={run} />
       <Fact name="Ended">{endedAt !== null && trigger !== null && <Exact at={endedAt} zone={zone} />}</Fact>

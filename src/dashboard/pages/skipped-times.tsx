@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { pathOf } from '../../client/operations';
 import type { DueTimes, PausedMany, Resumed } from '../../client/types';
 import { pageOf } from '../data/address';
-import { ApiError, type Failure, read } from '../data/api';
+import { type Failure, failureIn, read } from '../data/api';
 import { fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
 import { FailureLine } from '../parts/help';
@@ -63,8 +63,7 @@ async function skippedIn(
     });
     return { jobs: jobs.filter(({ due }) => due.length > 0) };
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    return { jobs: [], failure: error.failure };
+    return { jobs: [], failure: failureIn(error) };
   }
 }
 

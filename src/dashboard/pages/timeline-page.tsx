@@ -10,16 +10,16 @@ import { ticksOf, zoneOf } from '../data/time';
 import { useBegun, useHeldOrder, useLive, useWidth } from '../data/use-live';
 import { plural, STATE_LABELS } from '../data/words';
 import { NotYet } from '../parts/help';
-import { Badge, Link, NoJobs, Notice, OrderChanged, Pages, SearchBox, TagSelect } from '../parts/parts';
+import { Badge, Link, NoJobs, NoMatch, Notice, OrderChanged, Pages, SearchBox, TagSelect } from '../parts/parts';
 import { AtOnce, Hatching, JobRuns } from '../parts/timeline-job';
 
 const PAGE = 50;
 const HOUR = 3_600_000;
 const LEGEND =
   'A bar is a run, a pale one is planned, as long as usual. A thin line before it: it started late. A frame: due times that did not run. A line below: runs overlap. ';
+const FILTERS = ['q', 'tag'] as const;
 const REACHES = [1, 3, 12] as const;
 const LABEL = 90;
-const AXIS = 24;
 
 export function TimelinePage() {
   const hours = REACHES.find((one) => String(one) === param('hours')) ?? 12;
@@ -95,15 +95,7 @@ function Loaded({ body, hours }: TimelineProps) {
 }
 
 function Nothing({ body: { busy, empty }, hours }: TimelineProps) {
-  if (busy > 0 || hasParam('q', 'tag')) {
-    return (
-      <Notice title="No job matches">
-        <p>
-          <Link href={changed({ q: undefined, tag: undefined, page: undefined })}>Show all jobs</Link>
-        </p>
-      </Notice>
-    );
-  }
+  if (busy > 0 || hasParam(...FILTERS)) return <NoMatch of="job" filters={FILTERS} />;
   if (empty === 0) return <NoJobs />;
   return (
     <Notice title={`Nothing ran or is due ${within(hours)}`}>
@@ -167,7 +159,7 @@ function Table({ jobs, hours, isPart }: TableProps) {
                       <Badge label={STATE_LABELS[shownState(job)]} />
                     </span>
                   </div>
-                  {width > 0 && <JobRuns job={job} scale={scale} now={now} />}
+                  {width > 0 && <JobRuns job={job} scale={scale} />}
                 </>
               )}
             </li>
@@ -184,7 +176,7 @@ function Table({ jobs, hours, isPart }: TableProps) {
 function Axis({ scale, jobs }: { readonly scale: Scale; readonly jobs: readonly TimelineJob[] }) {
   return (
     <svg width={scale.width} height={56}>
-      <AtOnce jobs={jobs} scale={scale} height={56 - AXIS} />
+      <AtOnce jobs={jobs} scale={scale} />
       {ticksOf(scale, zoneOf(null), LABEL).map(({ at, x, label }) => (
         <text key={at} x={x} y={52} text-anchor={x < 45 ? 'start' : x > scale.width - 45 ? 'end' : 'middle'}>
           {label}

@@ -3,7 +3,7 @@ import type { ComponentChildren, TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Job } from '../../client/types';
 import { selects } from '../../core/job-pattern';
-import { ApiError, type Failure } from '../data/api';
+import { type Failure, failureIn } from '../data/api';
 import { refresh } from '../data/live';
 import { instantIn, zoneOf } from '../data/time';
 import { plural } from '../data/words';
@@ -23,6 +23,8 @@ export interface Action {
   /** A question that names the job: "Pause nightly?" */
   readonly title: string;
   readonly effect: string;
+  /** The word on the button that asks for it. Default: the verb. */
+  readonly label?: string;
   /** The word on the button that does it. */
   readonly verb: string;
   /** The word on the button that does not. Default: Leave it. */
@@ -64,13 +66,13 @@ interface AskProps {
   readonly action: Action;
   readonly class?: string;
   readonly disabled?: boolean;
-  readonly children: ComponentChildren;
+  readonly children?: ComponentChildren;
 }
 
 export function Ask({ action, children, ...rest }: AskProps) {
   return (
     <button type="button" onClick={() => (asked.value = action)} {...rest}>
-      {children}
+      {children ?? action.label ?? action.verb}
     </button>
   );
 }
@@ -191,8 +193,7 @@ async function attempt(action: Action, form: FormData, scope: Choice, key: strin
     announce(await action.carryOut({ note: note || undefined, input, until: end, scope, key }));
     return undefined;
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    return error.failure;
+    return failureIn(error);
   } finally {
     // What was refused may have changed, too.
     refresh();
@@ -225,13 +226,8 @@ function firstKind(scope: Scope | undefined): string {
   return count > 0 && count <= NAMES ? LISTED : ALL;
 }
 
-interface ScopeProps {
-  readonly scope: Scope;
-  readonly onChange: (choice: Choice) => void;
-}
-
 /** The choice of several jobs, with their number. It begins with those that the page lists. */
-function ScopeField({ scope, onChange }: ScopeProps) {
+function ScopeField({ scope, onChange }: { readonly scope: Scope; readonly onChange: (choice: Choice) => void }) {
   const { all: jobs, listed = [] } = scope;
   const [kind, setKind] = useState(firstKind(scope));
   const [pattern, setPattern] = useState('');

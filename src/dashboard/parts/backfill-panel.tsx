@@ -59,7 +59,7 @@ function Progress({ job, backfill }: { readonly job: OneJob; readonly backfill: 
       </p>
       <p class="buttons">
         {runId !== null && <Link href={runHref(runId)}>Open the run in progress</Link>}
-        {isGoing && mayAct.value && <Ask action={stopBackfill(job)}>Stop back-fill</Ask>}
+        {isGoing && mayAct.value && <Ask action={stopBackfill(job)} />}
       </p>
     </>
   );
@@ -143,11 +143,7 @@ function Plan({ plan, wanted, zone }: { readonly plan: BackfillPlan; readonly wa
         ))}
         {more > 0 && <li>and {more} more</li>}
       </ul>
-      {running > 0 && (
-        <Ask action={startBackfill(job, wanted, running)} class="primary">
-          Start back-fill
-        </Ask>
-      )}
+      {running > 0 && <Ask action={startBackfill(job, wanted, running)} class="primary" />}
     </>
   );
 }

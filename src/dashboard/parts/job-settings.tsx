@@ -1,6 +1,6 @@
 import type { DueTimes as Due, OneJob } from '../../client/types';
-import type { Failure } from '../data/api';
 import { exactly, fullTime, offsetAt, span, zoneOf } from '../data/time';
+import type { Reading } from '../data/use-live';
 import { plural } from '../data/words';
 import { FailureLine } from './help';
 import { Ago } from './parts';
@@ -13,13 +13,9 @@ const NO_DUE_TIMES: Readonly<Record<Settings['kind'], string>> = {
   manual: 'There is none: it only runs on request.',
 };
 
-interface DueTimesProps {
-  readonly kind: Settings['kind'];
-  readonly due: Due['jobs'][number] | undefined;
-  readonly failure: Failure | undefined;
-}
-
-export function DueTimes({ kind, due, failure }: DueTimesProps) {
+export function DueTimes({ kind, reading }: { readonly kind: Settings['kind']; readonly reading: Reading<Due> }) {
+  const { body, failure } = reading;
+  const due = body?.jobs[0];
   return (
     <section>
       <h2>Next due times</h2>
@@ -91,38 +87,32 @@ const OVERLAP: Readonly<Record<Settings['overlap'], string>> = {
 };
 
 function sentencesOf(settings: Settings): readonly string[] {
-  const { handler, call, overlap, offsetMs, timeoutMs, stallAfterMs, graceMs, leaseMs, keepMs, alertAfterMs } =
-    settings;
+  const { kind, handler, call, overlap, offsetMs, timeoutMs, stallAfterMs, graceMs, leaseMs, keepMs } = settings;
+  const { priority, pauseAfterFailures, alertAfterMs } = settings;
   return [
     call === null ? `Its handler is "${handler}".` : `It calls ${call}.`,
-    ...(offsetMs === 0 ? [] : [`Every due time starts ${exactly(offsetMs)} later, by "spread".`]),
-    ...requiresOf(settings),
-    ...(settings.kind === 'timed' ? [catchUpOf(settings), OVERLAP[overlap]] : []),
-    `Its priority is ${String(settings.priority)}: of jobs that are due together, 9 goes first and 0 last.`,
+    offsetMs === 0 ? '' : `Every due time starts ${exactly(offsetMs)} later, by "spread".`,
+    requiresOf(settings),
+    ...(kind === 'timed' ? [catchUpOf(settings), OVERLAP[overlap]] : []),
+    `Its priority is ${String(priority)}: of jobs that are due together, 9 goes first and 0 last.`,
     timeoutMs === null
       ? 'A run has no time limit.'
       : `An attempt may take ${exactly(timeoutMs)}, and ${exactly(graceMs)} more to stop.`,
-    ...(stallAfterMs === null
-      ? []
-      : [`An attempt without progress for ${exactly(stallAfterMs)} is stalled, and ends.`]),
+    stallAfterMs === null ? '' : `An attempt without progress for ${exactly(stallAfterMs)} is stalled, and ends.`,
     retryOf(settings),
     `If its holder dies, its lease of ${exactly(leaseMs)} expires, and the next tick that sees this takes the run over.`,
-    ...(settings.pauseAfterFailures === null
-      ? []
-      : [`It is paused after ${plural(settings.pauseAfterFailures, 'failure')} in a row.`]),
+    pauseAfterFailures === null ? '' : `It is paused after ${plural(pauseAfterFailures, 'failure')} in a row.`,
     alertAfterMs === null
       ? 'Nothing watches how long it has been without a success.'
       : `It is overdue after ${exactly(alertAfterMs)} without a success.`,
     `Records are kept for ${exactly(keepMs)}.`,
-  ];
+  ].filter((text) => text !== '');
 }
 
-function requiresOf({ requires, requireWithinMs }: Settings): readonly string[] {
-  if (requireWithinMs === null) return [];
-  const names = requires.join(' and ');
-  return [
-    `A due time waits until ${names} ${requires.length === 1 ? 'has' : 'have'} succeeded since the due time before it. After ${exactly(requireWithinMs)} it expires.`,
-  ];
+function requiresOf({ requires, requireWithinMs }: Settings): string {
+  if (requireWithinMs === null) return '';
+  const names = `${requires.join(' and ')} ${requires.length === 1 ? 'has' : 'have'}`;
+  return `A due time waits until ${names} succeeded since the due time before it. After ${exactly(requireWithinMs)} it expires.`;
 }
 
 function catchUpOf({ catchUp, catchUpWindowMs }: Settings): string {

@@ -1,5 +1,5 @@
 import Anser from 'anser';
-import { Fragment, type RefObject } from 'preact';
+import { Fragment } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changed, param } from '../data/address';
 import { type FollowedLog, type LogEntry, useLog } from '../data/follow-log';
@@ -83,14 +83,9 @@ interface LinesProps extends LogProps {
 }
 
 function Lines({ runId, zone, log, entries, isOpen, items = [] }: LinesProps) {
-  const [query, setQuery] = useState('');
   const [wrap, setWrap] = useState(true);
-  const [hit, setHit] = useState(0);
-  const box = useRef<HTMLDivElement>(null);
-  const { follows, jump, onScroll } = useFollowing(box, entries.length, isOpen);
-  const wanted = query.toLowerCase();
-  const hits = wanted === '' ? [] : entries.filter((entry) => textOf(entry).toLowerCase().includes(wanted));
-  const chosen = hits[hit % Math.max(1, hits.length)];
+  const { box, follows, jump, onScroll } = useFollowing(entries.length, isOpen);
+  const { field, chosen } = useFind(entries);
   const linked = param('line');
   // It may come with a later page of the log.
   const hasCome = linked !== undefined && entries.some((entry) => idOf(entry) === linked);
@@ -104,7 +99,7 @@ function Lines({ runId, zone, log, entries, isOpen, items = [] }: LinesProps) {
         <h2>Log</h2>
         <div class="line">
           <ItemSelect entries={entries} items={items} />
-          <Find query={query} hits={hits.length} hit={hit} setQuery={setQuery} setHit={setHit} />
+          {field}
           <label class="check">
             <input type="checkbox" checked={wrap} onChange={({ currentTarget }) => setWrap(currentTarget.checked)} />{' '}
             Wrap
@@ -152,27 +147,20 @@ function Lines({ runId, zone, log, entries, isOpen, items = [] }: LinesProps) {
 }
 
 function ItemSelect({ entries, items }: { readonly entries: readonly LogEntry[]; readonly items: readonly number[] }) {
-  const item = chosenItem();
-  const all = [
-    ...new Set([...items, ...(item === undefined ? [] : [item]), ...entries.flatMap((one) => one.item ?? [])]),
-  ];
-  if (all.length === 0) return null;
-  const options = all.sort((a, b) => a - b).map((one) => [String(one), `Item ${String(one)}`] as const);
+  const all = new Set([...items, chosenItem() ?? [], ...entries.map(({ item = [] }) => item)].flat());
+  if (all.size === 0) return null;
+  const options = [...all].sort((a, b) => a - b).map((one) => [String(one), `Item ${String(one)}`] as const);
   return <Select name="item" label="Lines of" options={[['', 'All lines'], ...options]} />;
 }
 
-interface FindProps {
-  readonly query: string;
-  readonly hits: number;
-  readonly hit: number;
-  readonly setQuery: (query: string) => void;
-  readonly setHit: (hit: number) => void;
-}
-
-/** Enter goes to the next hit, and Shift+Enter to the one before. */
-function Find({ query, hits, hit, setQuery, setHit }: FindProps) {
-  const place = hits === 0 ? 'none' : `${String((hit % hits) + 1)} of ${String(hits)}`;
-  return (
+/** A field to find entries. Enter goes to the next hit, and Shift+Enter to the one before. */
+function useFind(entries: readonly LogEntry[]) {
+  const [query, setQuery] = useState('');
+  const [hit, setHit] = useState(0);
+  const wanted = query.toLowerCase();
+  const hits = wanted === '' ? [] : entries.filter((entry) => textOf(entry).toLowerCase().includes(wanted));
+  const place = hits.length === 0 ? 'none' : `${String((hit % hits.length) + 1)} of ${String(hits.length)}`;
+  const field = (
     <>
       <input
         type="search"
@@ -184,7 +172,7 @@ function Find({ query, hits, hit, setQuery, setHit }: FindProps) {
           setHit(0);
         }}
         onKeyDown={({ key, shiftKey }) => {
-          if (key === 'Enter' && hits > 0) setHit((hit + (shiftKey ? hits - 1 : 1)) % hits);
+          if (key === 'Enter' && hits.length > 0) setHit((hit + (shiftKey ? hits.length - 1 : 1)) % hits.length);
         }}
       />
       <span class="count muted" role="status">
@@ -192,16 +180,19 @@ function Find({ query, hits, hit, setQuery, setHit }: FindProps) {
       </span>
     </>
   );
+  return { field, chosen: hits[hit % Math.max(1, hits.length)] };
 }
 
 /** Stays at the end while the run is in progress, until it is scrolled away. */
-function useFollowing(box: RefObject<HTMLDivElement | null>, count: number, isOpen: boolean) {
+function useFollowing(count: number, isOpen: boolean) {
+  const box = useRef<HTMLDivElement>(null);
   const [follows, setFollows] = useState(true);
   useLayoutEffect(() => {
     const { current } = box;
     if (current !== null && isOpen && follows) current.scrollTop = current.scrollHeight;
   }, [count, isOpen, follows]);
   return {
+    box,
     follows,
     jump: () => setFollows(true),
     onScroll() {

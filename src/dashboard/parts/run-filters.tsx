@@ -9,8 +9,6 @@ import { Select } from './parts';
 /** The parameters of the address that choose runs. */
 export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note', 'of', 'tag', 'hours'] as const;
 
-export const NO_FILTER = Object.fromEntries([...FILTERS, 'cursor'].map((name) => [name, undefined]));
-
 const ASKED_BY = [
   ['browser', 'A browser'],
   ['shell', 'A shell'],

@@ -19,14 +19,7 @@ export function chosenItem(): number | undefined {
 /** The items of a run that fans out, failed ones first. */
 export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isOpen: boolean }) {
   const { planned, succeeded, failed, lines, leftOut, notEnded = [], noted = [] } = items;
-  const rows = [
-    ...noted.map(({ index, state, attempt }) => ({
-      index,
-      state,
-      attempts: attempt,
-    })),
-    ...lines,
-  ];
+  const rows = [...noted.map(({ index, state, attempt }) => ({ index, state, attempts: attempt })), ...lines];
   const [all, setAll] = useState(false);
   const left = planned - succeeded - failed;
   const counts = [

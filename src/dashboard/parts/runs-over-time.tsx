@@ -15,14 +15,10 @@ const HEIGHT = 96;
 const BASE = 64;
 const BAR = 36;
 const LABEL = 84;
+/** In hours. */
+const RANGES = { '1h': 1, '6h': 6, '24h': 24, '7d': 7 * 24, '30d': 30 * 24 };
+const RANGE_NAMES = Object.keys(RANGES) as (keyof typeof RANGES)[];
 const HOUR = 3_600_000;
-const RANGES: readonly (readonly [name: string, ms: number])[] = [
-  ['1h', HOUR],
-  ['6h', 6 * HOUR],
-  ['24h', 24 * HOUR],
-  ['7d', 7 * 24 * HOUR],
-  ['30d', 30 * 24 * HOUR],
-];
 /** The share of the picture that lies in the future. */
 const AHEAD = 0.15;
 
@@ -38,21 +34,22 @@ interface RunsOverTimeProps {
 export function RunsOverTime(props: RunsOverTimeProps) {
   const { runs, isPart } = props;
   const [element, width] = useWidth();
-  const chosen = RANGES.find(([name]) => name === param('range')) ?? fitting(runs);
+  const fitting = RANGE_NAMES.find((name) => RANGES[name] * HOUR >= spanOf(runs)) ?? '30d';
+  const chosen = RANGE_NAMES.find((name) => name === param('range')) ?? fitting;
   return (
     <section>
       <div class="section-head">
         <h2>Runs over time</h2>
         <nav class="chips small" aria-label="Length of time">
-          {RANGES.map(([name]) => (
-            <Link key={name} class="chip" href={changed({ range: name })} current={name === chosen[0]} replace>
+          {RANGE_NAMES.map((name) => (
+            <Link key={name} class="chip" href={changed({ range: name })} current={name === chosen} replace>
               {name}
             </Link>
           ))}
         </nav>
       </div>
       <div class="panel picture" ref={element}>
-        {width > 0 && <Picture {...props} width={width} lengthMs={chosen[1]} />}
+        {width > 0 && <Picture {...props} width={width} lengthMs={RANGES[chosen] * HOUR} />}
       </div>
       <p class="legend muted">
         A bar is as long as its run, and a line before it shows how late it began. Hollow: due times that did not run.
@@ -62,10 +59,10 @@ export function RunsOverTime(props: RunsOverTimeProps) {
   );
 }
 
-function fitting(runs: readonly RunSummary[]): (typeof RANGES)[number] {
+/** From the last run back to the twentieth, or the oldest. */
+function spanOf(runs: readonly RunSummary[]): number {
   const [newest, oldest] = [runs[0], runs[Math.min(runs.length, 20) - 1]];
-  const span = newest && oldest ? Date.parse(newest.scheduledFor) - Date.parse(oldest.scheduledFor) : 0;
-  return RANGES.find(([, ms]) => ms >= span) ?? ['30d', 30 * 24 * HOUR];
+  return newest && oldest ? Date.parse(newest.scheduledFor) - Date.parse(oldest.scheduledFor) : 0;
 }
 
 function Picture(props: RunsOverTimeProps & { readonly width: number; readonly lengthMs: number }) {

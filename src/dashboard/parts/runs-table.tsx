@@ -1,26 +1,20 @@
 import type { Runs, RunSummary } from '../../client/types';
 import { reasonText, wordOf } from '../../core/guide';
 import { changed, hasParam, pageOf } from '../data/address';
-import type { Failure } from '../data/api';
 import { topicOf } from '../data/help-topics';
 import { duration, fullTime, zoneOf } from '../data/time';
 import { isOpen, noted, OUTCOME_LABELS, plural } from '../data/words';
 import { HelpLink, NotYet } from './help';
-import { Badge, Link, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
-import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
-import { type HeldOrder, useHeldRuns } from '../data/use-live';
+import { Badge, Link, NoMatch, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
+import { FILTERS, RunFilters } from './run-filters';
+import { type HeldOrder, type Reading, useHeldRuns } from '../data/use-live';
 import { runHref, runTitle } from './runs-over-time';
 
 /** A job's page begins with so many of its runs. */
 const LATEST = 8;
 
-interface RunsTableProps {
-  readonly job: string;
-  readonly runs: Runs | undefined;
-  readonly failure: Failure | undefined;
-}
-
-export function RunsTable({ job, runs, failure }: RunsTableProps) {
+export function RunsTable({ job, reading }: { readonly job: string; readonly reading: Reading<Runs> }) {
+  const { body: runs, failure } = reading;
   const isPart = runs !== undefined && runs.runs.length > LATEST && !hasParam('all', 'cursor', ...FILTERS);
   return (
     <section>
@@ -60,7 +54,6 @@ interface ListedProps {
 }
 
 export function Listed({ runs: { runs, problems, cursor }, order, selection }: ListedProps) {
-  const isChosen = hasParam(...FILTERS);
   return (
     <>
       <div class="newer">
@@ -77,12 +70,8 @@ export function Listed({ runs: { runs, problems, cursor }, order, selection }: L
             <RunRow key={run.runId} run={run} selection={selection} />
           ))}
         </Table>
-      ) : isChosen ? (
-        <Notice title="No run matches">
-          <p>
-            <Link href={changed(NO_FILTER)}>Show all runs</Link>
-          </p>
-        </Notice>
+      ) : hasParam(...FILTERS) ? (
+        <NoMatch of="run" filters={FILTERS} />
       ) : (
         <Notice title={hasParam('cursor') ? 'No older run' : 'No run yet'}>
           <p>Every due time appears here with its outcome, whether it runs or not.</p>

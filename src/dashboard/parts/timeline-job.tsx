@@ -56,15 +56,10 @@ export function Beyond({ from, to, y, height }: BeyondProps) {
 /** Planned runs with less than this between them are drawn as one. */
 const APART = 2;
 
-interface JobRunsProps {
-  readonly job: TimelineJob;
-  readonly scale: Scale;
-  readonly now: number;
-}
-
 /** The runs of one job around now. It is one stop of Tab; the arrow keys go from run to run. */
-export function JobRuns({ job, scale, now }: JobRunsProps) {
+export function JobRuns({ job, scale }: { readonly job: TimelineJob; readonly scale: Scale }) {
   const { currentRun } = job;
+  const now = (scale.from + scale.until) / 2;
   const { current, planned, overlaps, ...marks } = marksOf(job, now, instantAt(scale, APART) - scale.from);
   const past = marks.past.filter(({ until }) => until >= scale.from);
   const x = (at: number): number => positionOf(scale, Math.min(scale.until, Math.max(scale.from, at)));
@@ -206,14 +201,10 @@ function summary(job: TimelineJob, past: readonly { readonly item: Past }[], ove
   ].join('; ');
 }
 
-interface AtOnceProps {
-  readonly jobs: readonly TimelineJob[];
-  readonly scale: Scale;
-  readonly height: number;
-}
+const AT_ONCE = 32;
 
 /** How many of the planned runs are in progress at once, as long as all of them are listed. */
-export function AtOnce({ jobs, scale, height }: AtOnceProps) {
+export function AtOnce({ jobs, scale }: { readonly jobs: readonly TimelineJob[]; readonly scale: Scale }) {
   const until = listedUntil(jobs, scale.until);
   const steps = atOnce(jobs, (scale.from + scale.until) / 2).filter(({ at }) => at <= until);
   const end = positionOf(scale, until);
@@ -221,16 +212,16 @@ export function AtOnce({ jobs, scale, height }: AtOnceProps) {
   const today = scale.width / 2;
   const path = steps.map(({ at, count }) => {
     const x = Math.min(end, positionOf(scale, at));
-    return `H${x.toFixed(1)}V${(height - (count / most) * (height - 4)).toFixed(1)}`;
+    return `H${x.toFixed(1)}V${(AT_ONCE - (count / most) * (AT_ONCE - 4)).toFixed(1)}`;
   });
   return (
     <>
       <path
         class="at-once"
-        d={`M${String(today)} ${String(height)}${path.join('')}H${end.toFixed(1)}V${String(height)}Z`}
+        d={`M${String(today)} ${String(AT_ONCE)}${path.join('')}H${end.toFixed(1)}V${String(AT_ONCE)}Z`}
       />
-      <Beyond from={end} to={scale.width} y={4} height={height - 4} />
-      <text x={today - 6} y={height - 4} text-anchor="end">
+      <Beyond from={end} to={scale.width} y={4} height={AT_ONCE - 4} />
+      <text x={today - 6} y={AT_ONCE - 4} text-anchor="end">
         up to {most}
       </text>
     </>

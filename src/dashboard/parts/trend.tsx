@@ -16,58 +16,48 @@ const INCREMENTS = [1, 10, 100]
 /** With fewer runs there is no trend. */
 const LEAST = 3;
 
-interface Point {
-  readonly at: number;
-  readonly durationMs: number;
-  readonly bad: boolean;
-}
-
 export function Trend({ runs, zone }: { readonly runs: readonly RunSummary[]; readonly zone: string | null }) {
   const points = runs
-    .flatMap(({ scheduledFor, durationMs, outcome }): Point[] =>
+    .flatMap(({ scheduledFor, durationMs, outcome }) =>
       durationMs === null ? [] : [{ at: Date.parse(scheduledFor), durationMs, bad: isBad(outcome) }],
     )
     .toSorted((a, b) => a.at - b.at);
   if (points.length < LEAST) return null;
-  const middle =
-    points.map(({ durationMs }) => durationMs).toSorted((a, b) => a - b)[Math.floor(points.length / 2)] ?? 0;
-  const longest = Math.max(...points.map(({ durationMs }) => durationMs));
+  const durations = points.map(({ durationMs }) => durationMs).toSorted((a, b) => a - b);
+  const data: uPlot.AlignedData = [
+    points.map(({ at }) => at / 1_000),
+    points.map(({ durationMs, bad }) => (bad ? null : durationMs)),
+    points.map(({ durationMs, bad }) => (bad ? durationMs : null)),
+  ];
   return (
     <section>
       <div class="section-head">
         <h2>Duration</h2>
         <p class="muted">
-          median {duration(middle)}, longest {duration(longest)} of {points.length} runs
+          median {duration(durations[Math.floor(durations.length / 2)] ?? 0)}, longest {duration(durations.at(-1) ?? 0)}{' '}
+          of {points.length} runs
         </p>
       </div>
-      <Plot points={points} zone={zoneOf(zone)} />
+      <Plot data={data} zone={zoneOf(zone)} />
     </section>
   );
 }
 
-function Plot({ points, zone }: { readonly points: readonly Point[]; readonly zone: string }) {
+function Plot({ data, zone }: { readonly data: uPlot.AlignedData; readonly zone: string }) {
   const [element, width] = useWidth();
   const plot = useRef<HTMLDivElement>(null);
   // A canvas does not follow the theme by itself.
   const colors = shownTheme.value;
   useLayoutEffect(() => {
     if (plot.current === null || width === 0) return undefined;
-    const drawn = new uPlot(optionsOf(width, zone, plot.current), dataOf(points), plot.current);
+    const drawn = new uPlot(optionsOf(width, zone, plot.current), data, plot.current);
     return () => drawn.destroy();
-  }, [width, zone, colors, JSON.stringify(points)]);
+  }, [width, zone, colors, JSON.stringify(data)]);
   return (
     <div class="panel plot" ref={element} role="img" aria-label="Durations of the latest runs">
       <div ref={plot} />
     </div>
   );
-}
-
-function dataOf(points: readonly Point[]): uPlot.AlignedData {
-  return [
-    points.map(({ at }) => at / 1_000),
-    points.map(({ durationMs, bad }) => (bad ? null : durationMs)),
-    points.map(({ durationMs, bad }) => (bad ? durationMs : null)),
-  ];
 }
 
 function optionsOf(width: number, zone: string, element: HTMLElement): uPlot.Options {

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { pathOf } from '../../client/operations';
-import type { Why } from '../../client/types';
+import type { OneJob, Why } from '../../client/types';
 import { changed, go, param } from '../data/address';
 import { instantIn, offsetAt, zoneOf } from '../data/time';
 import { useRead } from '../data/use-live';
@@ -9,18 +9,13 @@ import { FailureLine, HelpLink } from './help';
 import { Badge, Link, Notice, Time, Warnings } from './parts';
 import { runHref } from './runs-over-time';
 
-interface WhyProps {
-  readonly job: string;
-  readonly zone: string | null;
-  readonly version: unknown;
-}
-
-export function WhyPanel({ job, zone, version }: WhyProps) {
+export function WhyPanel({ job }: { readonly job: OneJob }) {
+  const { name, timeZone } = job;
   const at = param('at');
   const isTime = at !== undefined && !Number.isNaN(Date.parse(at));
-  const path = isTime ? pathOf('explain', [job], { time: at }) : undefined;
-  const { body, failure } = useRead<Why>(path, version);
-  const shownZone = zoneOf(zone);
+  const path = isTime ? pathOf('explain', [name], { time: at }) : undefined;
+  const { body, failure } = useRead<Why>(path, job);
+  const shownZone = zoneOf(timeZone);
   return (
     <section id="why">
       <form class="line" onSubmit={ask}>
@@ -37,7 +32,7 @@ export function WhyPanel({ job, zone, version }: WhyProps) {
       </form>
       <div aria-live="polite">
         {failure !== undefined && <FailureLine failure={failure} />}
-        {body !== undefined && <Answer why={body} zone={zone} />}
+        {body !== undefined && <Answer why={body} zone={timeZone} />}
       </div>
     </section>
   );

@@ -62,6 +62,7 @@ export const Acknowledged = object(
   'A job whose incident was acknowledged, or whose acknowledgement was removed.',
   { job: z.string(), acknowledgement: Acknowledgement, ...change },
 );
+export type Acknowledged = z.output<typeof Acknowledged>;
 
 export const PauseBody = body('PauseBody', 'The reason of a pause.', {
   note: note.describe('The reason, for others to read.'),

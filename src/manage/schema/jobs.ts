@@ -235,6 +235,7 @@ export const Calendar = object('Calendar', 'Outcomes of a job, counted by day.',
   ).describe('The days that have outcomes, newest first.'),
   complete: z.boolean().describe('False: there are more records than one answer counts, and older days lack some.'),
 });
+export type Calendar = z.output<typeof Calendar>;
 
 export const DueTimesQuery = z.strictObject({
   job: jobName.optional(),

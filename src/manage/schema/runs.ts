@@ -156,6 +156,7 @@ export const OneRun = object('OneRun', 'A run with its attempts.', {
   items: Items.optional().describe('The items of a fan-out, as they are now, or were at its end. Absent: none.'),
   overlappedRunId: z.string().nullable().describe('The run that was in progress, for an overlapped due time.'),
 });
+export type OneRun = z.output<typeof OneRun>;
 
 export const Why = object('Why', 'The outcome of an instant of a job, or what is to be expected of it.', {
   now: Instant,

@@ -84,17 +84,14 @@ function checkLoad({ name, shortOf }: Deployment): readonly Finding[] {
 }
 
 function checkVersions(live: readonly Deployment[], file: JobsFile | undefined): readonly Finding[] {
-  const findings: Finding[] = [];
-  const versions = [...groups(live, ({ version }) => version)];
-  if (versions.length > 1) {
-    const message = `they run cronlease ${versions.map(([version, who]) => `${version} (${names(who)})`).join(', ')}`;
-    findings.push(warning('versions', null, message, 'finish the rollout, or wait until it is done'));
-  }
-  const revisions = [...groups(live, ({ revision }) => String(revision))];
-  if (revisions.length > 1) {
-    const message = `they run revisions ${revisions.map(([revision, who]) => `${revision} (${names(who)})`).join(', ')}`;
-    findings.push(warning('versions', null, message, 'finish the rollout, or wait until it is done'));
-  }
+  const mixed = (what: string, found: ReturnType<typeof groups>): readonly Finding[] => {
+    if (found.size < 2) return [];
+    const each = [...found].map(([one, who]) => `${one} (${names(who)})`).join(', ');
+    return [warning('versions', null, `they run ${what} ${each}`, 'finish the rollout, or wait until it is done')];
+  };
+  const revisions = groups(live, ({ revision }) => String(revision));
+  const versions = groups(live, ({ version }) => version);
+  const findings = [...mixed('cronlease', versions), ...mixed('revisions', revisions)];
   for (const [revision, who] of revisions) {
     if (new Set(who.map(({ jobs }) => jobs)).size > 1) {
       const message = `${names(who)} run different jobs files, which have the same revision ${revision}`;

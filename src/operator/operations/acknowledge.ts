@@ -1,17 +1,12 @@
-import type { EpochMs, JobName } from '../../core/brand';
+import type { Acknowledged } from '../../manage/schema/actions';
+import type { EpochMs } from '../../core/brand';
 import { acknowledgeIncident } from '../../core/incident';
-import { type Acting, type Recorded, operate } from '../audit';
+import { type Acting, operate } from '../audit';
 import { changeControl, checkEnd, checkNote } from '../change-control';
 import type { JobState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
 import { type JobIncident, jobIncident, outcomesOf, overdueFrom, listedAcknowledgement } from '../views/job-status';
-import type { Acknowledgement } from '../../manage/schema/jobs';
-
-interface Answer {
-  readonly job: JobName;
-  readonly acknowledgement: Acknowledgement;
-}
 
 export interface AcknowledgeTerms {
   /** Default: the actor. */
@@ -29,7 +24,7 @@ export function ack(
   acting: Acting,
   subject: Subject,
   { by = acting.origin.actor, until }: AcknowledgeTerms,
-): Promise<Recorded<Answer & { readonly incident: JobIncident }>> {
+): Promise<Acknowledged & { readonly incident: JobIncident }> {
   const { note = '' } = acting.origin;
   return operate(acting, 'ack', subject.name, () => {
     checkNote({ by, note });
@@ -50,7 +45,7 @@ export function ack(
 }
 
 /** Removes the acknowledgement of a job's incident. Throws `OperatorError` `NotAcknowledged`. */
-export function unack(acting: Acting, subject: Subject): Promise<Recorded<Answer>> {
+export function unack(acting: Acting, subject: Subject): Promise<Acknowledged> {
   return operate(acting, 'unack', subject.name, () =>
     changeControl(acting, subject, (state) => {
       const acknowledgement = incidentIn(subject, state)?.acknowledgement;

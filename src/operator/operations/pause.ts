@@ -75,14 +75,13 @@ export function resume(acting: Acting, subject: Subject): Promise<Paused> {
   );
 }
 
-/** Which jobs an operator chose, the same words for the same choice: the end of planned work finds its beginning by it. */
-function choiceInWords({
-  names,
-  tag,
-}: {
+interface Choice {
   readonly names: readonly string[];
   readonly tag?: string | undefined;
-}): string {
+}
+
+/** Which jobs an operator chose, the same words for the same choice: the end of planned work finds its beginning by it. */
+function choiceInWords({ names, tag }: Choice): string {
   if (tag !== undefined) return `tag ${tag}`;
   const sorted = [...new Set(names)].sort();
   if (sorted.length <= NAMED) return sorted.join(', ');
@@ -92,7 +91,7 @@ function choiceInWords({
 /** The jobs of an operation on several, and how they were chosen. */
 export interface Chosen {
   readonly jobs: readonly Subject[];
-  readonly choice: Parameters<typeof choiceInWords>[0];
+  readonly choice: Choice;
   /** The accounts that did not answer: a pattern may select jobs of them that are in no file. */
   readonly missing: readonly MissingAccount[];
 }

@@ -13,7 +13,7 @@ import { changeControl, type Changing } from '../change-control';
 import { type JobState, currentRun, asideRunId } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { type Explanation, explainTime } from '../views/explain';
-import { type FoundRecord, recordOf } from '../views/find-record';
+import { recordOf } from '../views/find-record';
 import { shown } from '../views/runs';
 import { inexactInteger } from '../../core/metadata';
 
@@ -226,21 +226,15 @@ export async function requestRerun(
 /** The same for the run of a request, if there is one: the time may have another run, which is over. */
 async function runOf(store: LeaseStore, atTime: Explanation, request: string | undefined): Promise<Explanation> {
   if (request === undefined) return atTime;
-  const {
-    job: { name },
-    time,
-    state,
-  } = atTime;
+  const { job, time, state } = atTime;
+  const { name } = job;
   const key = recordKey(time, request);
-  const recorded = await recordOf(store, name, key);
-  if (recorded?.record.state === 'final') return ofRecord(atTime, recorded);
+  const { record } = (await recordOf(store, name, key)) ?? {};
+  if (record?.state === 'final') {
+    return { ...atTime, outcome: record.outcome ?? 'failed', record: shown(record, key, undefined) };
+  }
   const unended = [asideRunId(name, state.row), await currentRun(store, name, state)];
   return unended.includes(runIdOf(name, key)) ? { ...atTime, outcome: 'running' } : atTime;
-}
-
-/** The same for a run that has ended. */
-function ofRecord(atTime: Explanation, { record, key }: FoundRecord): Explanation {
-  return { ...atTime, outcome: record.outcome ?? 'failed', record: shown(record, key, undefined) };
 }
 
 function refuse({ job, time, outcome, due, record }: Explanation): void {

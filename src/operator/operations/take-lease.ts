@@ -93,7 +93,7 @@ export async function renewHeld({ store }: LeaseTaker, { job, whose, leaseId }: 
   if ((await store.renew(job, leaseId)) === 'lost') throw contended(whose);
 }
 
-/** Releases the lease, once everything is written. Returns whether it was still held. */
+/** Releases the lease, once everything is written: readers take the row for settled. Returns whether it was held. */
 export async function letGo({ store }: LeaseTaker<RowStore>, { job, leaseId, etag }: Holding): Promise<boolean> {
   return (await store.release(job, leaseId, { ifMatch: etag })) === 'released';
 }

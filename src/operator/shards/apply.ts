@@ -16,19 +16,15 @@ import { ForeignRecordError } from '../../core/record';
 import { sleep } from '../../core/clock';
 import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
-import { type History, copyHistory, makeLive, moveJob, twoRows } from './move';
+import { type Move, copyHistory, makeLive, moveJob, twoRows } from './move';
 import type { LeaseTaker } from '../operations/take-lease';
 import type { Listing, LeaseStore, ListedControl } from '../../lease/store';
 import { type Acting, operate, type Recorded } from '../audit';
 import { deploymentsOf } from '../views/overview';
 
-export interface ShardChange extends Accounts {
+export interface ShardChange extends Accounts, Pick<Move, 'endRuns' | 'history'> {
   /** How long deployments may take to see the layouts: twice their longest sweep interval. */
   readonly waitMs: Millis;
-  /** Whether runs that are not over are recorded as cancelled. */
-  readonly endRuns: boolean;
-  /** How much of each job's history moves with it. */
-  readonly history: History;
 }
 
 export interface Applied {
@@ -157,12 +153,7 @@ async function waitForDeployments({ listed, leaving, waitMs }: ShardChange, vers
   }
 }
 
-export interface Migration {
-  readonly from: LeaseTaker;
-  readonly to: LeaseTaker;
-  readonly waitMs: Millis;
-  /** Whether runs that are not over are recorded as cancelled. */
-  readonly endRuns: boolean;
+export interface Migration extends Pick<Move, 'from' | 'to' | 'endRuns'>, Pick<ShardChange, 'waitMs'> {
   /** Told of each job whose ledger has been copied while its runs go on. */
   readonly copied: (job: JobName, records: number) => void;
 }

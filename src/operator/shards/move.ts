@@ -29,8 +29,9 @@ export interface Move {
   readonly job: JobName;
   readonly from: LeaseTaker;
   readonly to: LeaseTaker;
-  /** Whether to record a run that is not over as cancelled. */
+  /** Whether runs that are not over are recorded as cancelled. */
   readonly endRuns: boolean;
+  /** How much of the job's history moves with it. */
   readonly history: History;
 }
 

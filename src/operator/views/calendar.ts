@@ -1,3 +1,4 @@
+import type { Calendar } from '../../manage/schema/jobs';
 import type { EpochMs, JobName } from '../../core/brand';
 import type { JobSpec } from '../../core/job';
 import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
@@ -6,19 +7,7 @@ import { showDay } from '../../core/show-time';
 import type { LedgerStore, Metadata } from '../../lease/store';
 import { pagesOf } from '../../lease/pages';
 
-/** How many due times of a day had each outcome. Runs in progress are left out. */
-export interface DayOfOutcomes {
-  /** `2026-01-31`, on the clocks of the zone. */
-  readonly day: string;
-  readonly outcomes: Readonly<Partial<Record<Outcome, number>>>;
-}
-
-export interface OutcomeCalendar {
-  /** The days that have outcomes, newest first. */
-  readonly days: readonly DayOfOutcomes[];
-  /** False: the ledger has more records than one answer counts, so that older days lack some. */
-  readonly complete: boolean;
-}
+type OutcomeCalendar = Pick<Calendar, 'days' | 'complete'>;
 
 const RECORDS_A_PAGE = 5_000;
 /** A job that is due every minute has as many records in 70 days. */
@@ -91,6 +80,6 @@ function dueTimesOf(
   return found.length === count ? found : undefined;
 }
 
-function listed(days: ReadonlyMap<string, Partial<Record<Outcome, number>>>): readonly DayOfOutcomes[] {
+function listed(days: ReadonlyMap<string, Partial<Record<Outcome, number>>>): OutcomeCalendar['days'] {
   return [...days].map(([day, outcomes]) => ({ day, outcomes })).sort((a, b) => (a.day < b.day ? 1 : -1));
 }

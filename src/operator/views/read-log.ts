@@ -160,14 +160,8 @@ async function logsOf(
     .toSorted((a, b) => (a.item ?? -1) - (b.item ?? -1) || a.token - b.token);
 }
 
-interface Part {
-  readonly log: NamedLog;
-  readonly start: number;
-  readonly length: number;
-}
-
 /** What to read of which log, within so many bytes. */
-function partsOf(logs: readonly NamedLog[], cursor: Cursor, bytes: number): readonly Part[] {
+function partsOf(logs: readonly NamedLog[], cursor: Cursor, bytes: number) {
   let left = bytes;
   return logs.flatMap((log) => {
     const start = cursor.logs.get(log.name)?.at ?? 0;

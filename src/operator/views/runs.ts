@@ -1,3 +1,4 @@
+import type { OneRun } from '../../manage/schema/runs';
 import type { JobName, EpochMs } from '../../core/brand';
 import type { AttemptOutcome, Outcome } from '../../core/outcome';
 import {
@@ -354,15 +355,7 @@ async function readError(store: LeaseStore, job: JobName, key: string): Promise<
   return found === undefined || found === 'foreign' ? undefined : errorLine(found.record);
 }
 
-export interface ShownInput {
-  readonly value: unknown;
-  /** `manualRun`: the run has its own input. `jobsFile`: it has that of its job, as the file at hand has it now. */
-  readonly from: 'manualRun' | 'jobsFile';
-  /** The input of the jobs file, if the run's own differs. */
-  readonly inFile?: unknown;
-  /** Whether a secret in it was hidden, so that it must not be given to another run. */
-  readonly isRedacted: boolean;
-}
+export type ShownInput = NonNullable<OneRun['input']>;
 
 interface Wanted {
   readonly job: JobName;

@@ -3,7 +3,7 @@ import type { ETag } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
 import { BODY_BYTES } from '../limits';
 import type { TextRange } from '../port';
-import { codeOf, dateOf } from './errors';
+import { codeOf, dateOf } from './ask';
 import { quoted } from './layout';
 import type { RowBlob } from './row-container';
 

@@ -1,10 +1,10 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs } from '../../core/brand';
-import type { Condition, Entries, Head } from '../port';
-import type { Ask } from './ask';
-import { download } from './download';
-import { NO } from './errors';
-import { strayNotes } from './gather';
+import { pagesOf } from '../../lease/pages';
+import type { Condition, Entries, Head, Logs } from '../port';
+import { type Ask, NO } from './ask';
+import { download, downloadPart } from './download';
+import { strayNotes } from './list-all';
 import { type Folder, quoted } from './layout';
 import type { AskPage } from './listing';
 import type { ListedBlob } from './listing-xml';
@@ -38,25 +38,23 @@ export function entriesIn(container: ContainerClient, ask: Ask, askPage: AskPage
     },
     async page({ keys, what, prefix = '', limit, continuation, options }) {
       const request = { prefix: keys.prefix + prefix, limit, continuation };
-      const { value, date: now } = await askPage(what, request, options);
-      const items = value.blobs.map((blob) => ({ id: blob.name.slice(keys.prefix.length), ...headOf(blob) }));
-      return { now, items, continuation: value.continuation };
+      const { blobs, date: now, continuation: next } = await askPage(what, request, options);
+      const items = blobs.map((blob) => ({ id: blob.name.slice(keys.prefix.length), ...headOf(blob) }));
+      return { now, items, continuation: next };
     },
     async all({ keys, what, options }) {
       const found = new Map<string, Head>();
       const strays = strayNotes();
-      let now: EpochMs | undefined;
-      let continuation: string | undefined;
-      do {
-        const { value, date } = await askPage(what, { prefix: keys.prefix, continuation }, options);
-        now ??= date;
-        for (const blob of value.blobs) {
+      let now: EpochMs = Infinity;
+      const { prefix } = keys;
+      for await (const { blobs, date } of pagesOf((from) => askPage(what, { prefix, ...from }, options))) {
+        now = Math.min(now, date);
+        for (const blob of blobs) {
           const id = keys.idOf(blob.name);
           if (id === undefined) strays.add(blob);
           else found.set(id, headOf(blob));
         }
-        continuation = value.continuation;
-      } while (continuation !== undefined);
+      }
       return { now, found, ...strays.found() };
     },
     async remove({ keys, id, what, ifMatch, options }) {
@@ -91,4 +89,39 @@ function refusalsOf(condition: Condition): readonly string[] {
     default:
       return NO.replace;
   }
+}
+
+/** Logs as append blobs. */
+export function logsIn(container: ContainerClient, ask: Ask, askPage: AskPage): Logs<Folder> {
+  return {
+    async create({ keys, id, ...question }) {
+      const { kind } = await ask({ ...question, no: NO.create }, (abortSignal) =>
+        container.getAppendBlobClient(keys.nameOf(id)).create({
+          conditions: { ifNoneMatch: '*' },
+          blobHTTPHeaders: { blobContentType: 'application/x-ndjson' },
+          abortSignal,
+        }),
+      );
+      return kind === 'yes';
+    },
+    async append({ keys, id, text, at, ...question }) {
+      const { kind } = await ask({ ...question, no: NO.append }, (abortSignal) =>
+        container
+          .getAppendBlobClient(keys.nameOf(id))
+          .appendBlock(text, text.length, { conditions: { appendPosition: at }, abortSignal }),
+      );
+      return kind === 'yes';
+    },
+    async read({ keys, id, from, limit, ...question }) {
+      const answer = await ask({ ...question, no: NO.read }, (abortSignal) =>
+        downloadPart(container.getBlobClient(keys.nameOf(id)), { from, limit }, abortSignal),
+      );
+      return answer.kind === 'yes' ? answer.value.text : undefined;
+    },
+    async page({ keys, what, prefix, limit, continuation, options }) {
+      const page = await askPage(what, { prefix: keys.prefix + prefix, limit, continuation }, options);
+      const items = page.blobs.map(({ name, bytes }) => ({ id: name.slice(keys.prefix.length), bytes }));
+      return { items, continuation: page.continuation };
+    },
+  };
 }

@@ -146,23 +146,18 @@ export function createTurns(limit: number, now: () => Millis): Turns {
   };
 }
 
-interface Line {
-  add(deadline: Millis, waiting: Waiting): () => void;
-  shift(): Waiting | undefined;
-}
-
-function createLine(now: () => Millis): Line {
+function createLine(now: () => Millis) {
   const fresh: RankedQueue<Waiting> = rankedQueue();
   const stale = new Set<Waiting>();
   return {
-    add(deadline, waiting) {
+    add(deadline: Millis, waiting: Waiting): () => void {
       const leave = fresh.add([deadline], waiting);
       return () => {
         leave();
         stale.delete(waiting);
       };
     },
-    shift() {
+    shift(): Waiting | undefined {
       for (let first = fresh.shift(); first !== undefined; first = fresh.shift()) {
         if (now() - first.since <= FRESH_MS) return first;
         stale.add(first);

@@ -1,8 +1,10 @@
-import type { JobName } from '../../core/brand';
-import type { ControlStore, ListedJob, Listing, ListOptions } from '../../lease/store';
-import { type DatedPage, type Gatherer, gatherer } from './gather';
-import { FOLDERS, jobPrefix, parsePartName, partName } from './layout';
-import { type AskPage, RangesRefusedError } from './listing';
+import type { EpochMs, JobName } from '../../core/brand';
+import { FLEET } from '../../core/fleet';
+import { LAYOUT } from '../../core/layout';
+import { hasUnlistableKey } from '../../core/metadata';
+import type { ControlStore, ListedControl, ListedJob, Listing, ListOptions, Strays } from '../../lease/store';
+import { FOLDERS, jobPrefix, parsePartName, partName, quoted } from './layout';
+import { type AskPage, type DatedPage, RangesRefusedError, rowOf } from './listing';
 import type { ListedBlob } from './listing-xml';
 
 /** The names from `start` on, which may be no blob's, to the last one before `end`. */
@@ -79,7 +81,7 @@ export function listerOfAll(
       for (const page of pages) gathered.page(page);
     }
     if (options?.from === undefined && splits) plan = planAfter(reads, plan, pageSize);
-    const rest = reads.filter(({ isCut }) => isCut).map((one) => restOf(gathered, one));
+    const rest = reads.filter(({ isCut }) => isCut).map((one) => restOf(gathered.jobs, one));
     return rest.length === 0 ? gathered.listing() : { ...gathered.listing(), continuation: JSON.stringify(rest) };
   }
 }
@@ -93,7 +95,7 @@ function planAfter(reads: readonly RangeRead[], last: readonly NameRange[], page
 }
 
 /** Never splits a job's two blobs: a row without its control would run in a pause. */
-function restOf({ jobs }: Gatherer, { place, pages, marker }: RangeRead): RangeCursor {
+function restOf(jobs: Map<JobName, ListedJob>, { place, pages, marker }: RangeRead): RangeCursor {
   const { job: _, ...range } = place;
   if (pages.length === 0) return place;
   const last = pages.findLast(({ blobs }) => blobs.length > 0)?.blobs.at(-1)?.name;
@@ -183,10 +185,10 @@ async function readRange(
       throw error;
     });
     if (answer === undefined) return { place, pages, isCut: true, marker };
-    const { blobs, continuation } = answer.value;
+    const { blobs, continuation, date } = answer;
     if (start !== undefined || end !== undefined) last = checkOrder(blobs, last);
     const beyond = end === undefined ? -1 : blobs.findIndex(({ name }) => name >= end);
-    pages.push({ blobs: beyond < 0 ? blobs : blobs.slice(0, beyond), date: answer.date });
+    pages.push({ blobs: beyond < 0 ? blobs : blobs.slice(0, beyond), date });
     if (beyond >= 0 || continuation === undefined) return { place, pages, isCut: false };
     marker = continuation;
   }
@@ -275,4 +277,73 @@ export function replanned(
   const next = behind[0]?.start;
   if (next === undefined) return seen;
   return [...seen.slice(0, -1), { ...seen.at(-1), end: next }, ...behind];
+}
+
+const FLEET_CONTROL = partName(FLEET, 'control');
+const LAYOUT_CONTROL = partName(LAYOUT, 'control');
+
+/** Makes a listing of jobs from pages of blobs. */
+export function gatherer() {
+  const jobs = new Map<JobName, ListedJob>();
+  const strays = strayNotes();
+  let oldest: EpochMs | undefined;
+  let fleet: ListedControl | undefined;
+  let layout: ListedControl | undefined;
+  return {
+    jobs,
+    page({ blobs, date }: DatedPage): void {
+      oldest = Math.min(oldest ?? date, date);
+      for (const item of blobs) {
+        if (item.name === FLEET_CONTROL) fleet = controlOf(item);
+        else if (item.name === LAYOUT_CONTROL) layout = controlOf(item);
+        else if (!gather(jobs, item, date)) strays.add(item);
+      }
+    },
+    listing: (): Listing => ({
+      date: oldest ?? 0,
+      jobs,
+      ...(fleet && { fleet }),
+      ...(layout && { layout }),
+      ...strays.found(),
+    }),
+  };
+}
+
+function controlOf(blob: ListedBlob): ListedControl {
+  return {
+    etag: quoted(blob.etag),
+    get metadata() {
+      return blob.metadata;
+    },
+  };
+}
+
+/** Adds a blob to its job, whose other blob may be on another page. Returns false if the blob is not a job's. */
+function gather(jobs: Map<JobName, ListedJob>, item: ListedBlob, date: EpochMs): boolean {
+  const owner = parsePartName(item.name);
+  if (owner === undefined) return false;
+  const known = jobs.get(owner.job);
+  if (owner.part === 'lease') {
+    jobs.set(owner.job, { ...known, row: rowOf(item), date });
+  } else {
+    jobs.set(owner.job, { ...known, control: controlOf(item), date: known?.date ?? date });
+  }
+  return true;
+}
+
+const STRAYS_NAMED = 10;
+
+/** Collects the blobs of a listing that cronlease did not write. */
+export function strayNotes(): { add(item: ListedBlob): void; found(): { readonly strays?: Strays } } {
+  let count = 0;
+  const names: string[] = [];
+  const harmful: string[] = [];
+  return {
+    add(blob) {
+      count += 1;
+      if (names.length < STRAYS_NAMED) names.push(blob.name);
+      if (harmful.length < STRAYS_NAMED && hasUnlistableKey(blob.metadata)) harmful.push(blob.name);
+    },
+    found: () => (count === 0 ? {} : { strays: { count, names, harmful } }),
+  };
 }

@@ -74,19 +74,8 @@ export async function parseListing(text: AsyncIterable<string>): Promise<Listing
   return { blobs, continuation: outline.end() };
 }
 
-interface Outline {
-  /** Whether the next character is between the blobs of the listing. */
-  readonly amongBlobs: boolean;
-  write(text: string): void;
-  /**
-   * @returns the continuation, if there is one
-   * @throws Error if the text is not a whole listing
-   */
-  end(): string | undefined;
-}
-
 /** Parses what was not scanned: the elements around the blobs, and blobs in an unusual form. */
-function parseOutline(blobs: ListedBlob[]): Outline {
+function parseOutline(blobs: ListedBlob[]) {
   let continuation = '';
   let root: string | undefined;
   let blobName: string | undefined;
@@ -131,13 +120,18 @@ function parseOutline(blobs: ListedBlob[]): Outline {
     content = '';
   });
   return {
+    /** Whether the next character is between the blobs of the listing. */
     get amongBlobs() {
       return path.join('/') === BLOBS;
     },
-    write(text) {
+    write(text: string): void {
       parser.write(text);
     },
-    end() {
+    /**
+     * @returns the continuation, if there is one
+     * @throws Error if the text is not a whole listing
+     */
+    end(): string | undefined {
       parser.close();
       if (root !== 'EnumerationResults')
         throw new Error(`the answer is not a listing: its root element is ${root ?? 'missing'}`);

@@ -11,6 +11,12 @@ interface Page extends ListingPage {
   readonly date?: Date;
 }
 
+/** One page of a listing, with its Date. */
+export interface DatedPage {
+  readonly blobs: readonly ListedBlob[];
+  readonly date: EpochMs;
+}
+
 interface PageRequest {
   readonly prefix: string;
   readonly limit: number;
@@ -30,15 +36,15 @@ export type AskPage = (
   what: string,
   request: Omit<PageRequest, 'limit'> & { readonly limit?: number },
   options: CallOptions | undefined,
-) => Promise<{ readonly value: ListingPage; readonly date: EpochMs }>;
+) => Promise<DatedPage & Pick<ListingPage, 'continuation'>>;
 
-export function pagesOf(container: ContainerClient, ask: Ask, pageSize: number): AskPage {
+export function pageAsker(container: ContainerClient, ask: Ask, pageSize: number): AskPage {
   return async (what, { limit = pageSize, ...request }, options) => {
     const sized = { ...request, limit: Math.min(limit, pageSize) };
     const question = { what, no: request.start === undefined ? [] : NO_RANGES, options };
     const answer = await ask(question, (abortSignal) => page(container, sized, abortSignal));
     if (answer.kind === 'no') throw new RangesRefusedError(`${what}: the service does not list from a name on`);
-    return answer;
+    return { ...answer.value, date: answer.date };
   };
 }
 

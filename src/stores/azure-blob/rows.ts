@@ -1,9 +1,8 @@
 import type { JobName } from '../../core/brand';
 import type { ListedRow } from '../../lease/store';
 import type { Rows } from '../port';
-import type { Ask } from './ask';
+import { type Ask, NO } from './ask';
 import { download } from './download';
-import { NO } from './errors';
 import { quoted } from './layout';
 import type { RowBlob, RowContainer } from './row-container';
 

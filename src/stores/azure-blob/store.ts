@@ -12,19 +12,17 @@ import {
   type RowStore,
   StoreDeniedError,
 } from '../../lease/store';
+import { pagesOf } from '../../lease/pages';
 import { facetsIn, logsIn } from '../facets/facets';
 import { breakingIn, rowsIn } from '../facets/rows';
 import { STORE_LIMITS } from '../limits';
 import type { Rows } from '../port';
-import { type Ask, asker } from './ask';
+import { type Ask, asker, NO } from './ask';
 import { EMULATOR } from './connection';
-import { entriesIn } from './entries';
-import { NO } from './errors';
-import { gatherer } from './gather';
-import { ELECTIONS_PREFIX, electionRow, FOLDERS, foldersOf, jobPrefix, parseElectionRow, partName } from './layout';
-import { type Pages, listerOfAll } from './list-all';
-import { type AskPage, page, pagesOf, rowOf } from './listing';
-import { logsIn as appendBlobs } from './logs';
+import { entriesIn, logsIn as appendBlobs } from './entries';
+import { gatherer, listerOfAll, type Pages } from './list-all';
+import { electionRow, ELECTIONS_PREFIX, FOLDERS, foldersOf, jobPrefix, parseElectionRow, partName } from './layout';
+import { type AskPage, page, pageAsker, rowOf } from './listing';
 import { retentionIn } from './retention';
 import type { RowContainer } from './row-container';
 import { rowsAt } from './rows';
@@ -61,7 +59,7 @@ export function azureBlobStore({
 }: AzureBlobStoreOptions): LeaseStore & LeaseBreaking & Retention {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
-  const askPage = pagesOf(container, ask, pageSize);
+  const askPage = pageAsker(container, ask, pageSize);
   const facets = facetsIn(entriesIn(container, ask, askPage), foldersOf);
   return {
     location,
@@ -111,7 +109,7 @@ export function azureBlobElectionRows({
 }: AzureBlobStoreOptions): ElectionStore {
   const rows = azureBlobElections(container, clock);
   const ask = asker({ location: rows.location, clock, callTimeoutMs });
-  const askPage = pagesOf(container, ask, pageSize);
+  const askPage = pageAsker(container, ask, pageSize);
   return { ...rows, listRows: (options) => listElections(askPage, options) };
 }
 
@@ -120,15 +118,13 @@ async function listElections(
   options: CallOptions | undefined,
 ): Promise<ReadonlyMap<JobName, ListedRow>> {
   const rows = new Map<JobName, ListedRow>();
-  let continuation: string | undefined;
-  do {
-    const { value } = await askPage('list elections', { prefix: ELECTIONS_PREFIX, continuation }, options);
-    for (const item of value.blobs) {
-      const name = parseElectionRow(item.name);
-      if (name !== undefined) rows.set(name, rowOf(item));
+  const request = { prefix: ELECTIONS_PREFIX };
+  for await (const { blobs } of pagesOf((from) => askPage('list elections', { ...request, ...from }, options))) {
+    for (const blob of blobs) {
+      const name = parseElectionRow(blob.name);
+      if (name !== undefined) rows.set(name, rowOf(blob));
     }
-    continuation = value.continuation;
-  } while (continuation !== undefined);
+  }
   return rows;
 }
 
@@ -170,16 +166,12 @@ function listerOf(pages: Pages, readControl: ControlStore['readControl']): Lease
   return async (options) => {
     if (options?.job === undefined) return listAll(options);
     const gathered = gatherer();
-    let continuation: string | undefined;
-    let last = '';
-    do {
-      const request = { prefix: jobPrefix(options.job), continuation };
-      const answer = await pages.askPage('list jobs', request, options);
-      gathered.page({ blobs: answer.value.blobs, date: answer.date });
-      last = answer.value.blobs.at(-1)?.name ?? last;
-      continuation = answer.value.continuation;
+    const request = { prefix: jobPrefix(options.job) };
+    for await (const page of pagesOf((from) => pages.askPage('list jobs', { ...request, ...from }, options))) {
+      gathered.page(page);
       // Blobs after the job's row belong to other jobs.
-    } while (continuation !== undefined && last < partName(options.job, 'lease'));
+      if ((page.blobs.at(-1)?.name ?? '') >= partName(options.job, 'lease')) break;
+    }
     return gathered.listing();
   };
 }

@@ -3,7 +3,7 @@ import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { StoreDeniedError } from '../../lease/store';
 import type { Remedies, Trial } from '../../lease/trial';
-import { tryRows } from '../trial';
+import { tryRows } from '../adapter';
 import { type Ask, asker } from './ask';
 import { type Identity, shownCaller } from './connection';
 import { FOLDERS } from './layout';

@@ -3,8 +3,7 @@ import type { EpochMs } from '../../core/brand';
 import { DISTURBED } from '../lease-automaton';
 import { type Logs, pageOf, type TextRange, textsWithin } from '../port';
 import { type Ask, type Calls, untilUndisturbed } from './ask';
-import { PART_BYTES } from './bodies';
-import { divisionsOf } from './entries';
+import { divisionsOf, PART_BYTES } from './entries';
 import { bodyKey, type EntryKeys, headKey, idIn, mayHold, startIn } from './keys';
 import { create, get, hasIndex, type KeyValue, OPERATIONS, replace, set, tree } from './wire';
 
@@ -19,12 +18,12 @@ const TEXTS_AT_ONCE = OPERATIONS - 4;
 export function logsIn(ask: Ask): Logs<EntryKeys> {
   return {
     create: ({ keys, id, ...question }) =>
-      ask({ ...question, isNothing: (isCreated) => !isCreated }, async (calls) => {
+      ask(question, async (calls) => {
         const data = dataOf({ at: await calls.now(), texts: [] });
         return (await calls.transact(create(headKey(keys, id), data))).found !== undefined;
       }),
     append: ({ keys, id, text, at, ...question }) =>
-      ask({ ...question, isNothing: (isAppended) => !isAppended }, async (calls) => {
+      ask(question, async (calls) => {
         const seen = await headAt(calls, headKey(keys, id));
         const log = seen && logIn(seen);
         if (seen === undefined || log === undefined || bytesOf(log) !== at) return false;
@@ -44,7 +43,7 @@ export function logsIn(ask: Ask): Logs<EntryKeys> {
         return false;
       }),
     read: ({ keys, id, from, limit, ...question }) =>
-      ask({ ...question, isNothing: (found) => found === undefined }, (calls) =>
+      ask(question, (calls) =>
         untilUndisturbed(async () => {
           const seen = await headAt(calls, headKey(keys, id));
           return seen && readRange(calls, bodyKey(keys, id), logIn(seen), { from, limit });

@@ -40,14 +40,14 @@ interface RowFolder {
 export function rowsIn({ ask, clock, folder }: RowFolder): Rows {
   return {
     create: ({ job, ...question }, metadata) =>
-      ask({ ...question, isNothing: (etag) => etag === undefined }, async (calls) => {
+      ask(question, async (calls) => {
         const { row, lease } = rowKeys(folder, job);
         const { found } = await calls.transact(create(row, JSON.stringify(metadata)), create(lease, '{}'));
         const created = found?.find(({ key }) => key === row);
         return created && etagAt(created);
       }),
     read: ({ job, ...question }) =>
-      ask({ ...question, isNothing: (row) => row === undefined }, async (calls) => {
+      ask(question, async (calls) => {
         const seen = await look(calls, folder, job);
         return seen && listed(seen);
       }),
@@ -56,7 +56,7 @@ export function rowsIn({ ask, clock, folder }: RowFolder): Rows {
      * The end of a session counts as a write of what it has locked.
      */
     ...guardedRows(({ job, ...question }, decide) =>
-      ask({ ...question, isNothing: (answer) => answer === undefined }, (calls) =>
+      ask(question, (calls) =>
         untilUndisturbed(async () => {
           const seen = await look(calls, folder, job);
           const change = seen && decide({ etag: etagAt(seen.row), lease: leaseIn(seen) });

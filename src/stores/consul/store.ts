@@ -2,24 +2,17 @@ import type { JobName } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { type ListedControl, type ListedRow, StoreDeniedError } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
 import type { ListedRows } from '../facets/rows';
 import type { ConsulCluster } from '../http/url';
-import type { Question } from '../port';
+import { LAYOUT_VERSION, type Question } from '../port';
 import { type Exchange, exchangesWith, FAULTS } from './agents';
-import { type Ask, type Cluster, asker } from './ask';
-import { entriesIn, headIn } from './entries';
-import { type Keys, headKey, idIn, keysIn, rowKeys } from './keys';
+import { type Ask, asker, type Cluster } from './ask';
+import { entriesIn, headIn, purgeIn } from './entries';
+import { headKey, idIn, type Keys, keysIn, rowKeys } from './keys';
 import { logsIn } from './logs';
-import { purgeIn } from './retention';
 import { leftIn, rowsAmong, rowsIn } from './rows';
 import { create, removeTree, tree } from './wire';
-
-/**
- * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
- * run side by side.
- */
-const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a token of the ACL',
@@ -30,18 +23,16 @@ const REMEDIES: Trial['remedies'] = {
 };
 
 /**
- * The rows, controls, ledger and logs as keys of Consul 1.8 or later, through the HTTP API of its agents: no client
- * library is needed, and each answer has a `Date`.
+ * Rows, controls, ledger and logs as keys of Consul 1.8 or later, through the HTTP API of its agents: no client library is
+ * needed, and each answer has a `Date`.
  *
- * **The guard** is a transaction for each write (`rows.ts`, `entries.ts`), which checks indexes and then writes. The
- * servers agree on it by Raft, so a minority takes no write. A row's version is the index of its last write, which the
- * cluster counts and never gives out twice. Reads are consistent transactions: the leader asks the others first whether
- * it still leads.
+ * **The guard** is a transaction for each write, which checks indexes and then writes. The servers agree on it by Raft, so
+ * a minority takes no write. A row's version is the index of its last write, which the cluster counts and never gives out
+ * twice. Reads are consistent transactions: the leader asks the others first whether it still leads.
  *
- * **The end of a lease** is that of a session, which locks the key of the lease; while it does, no other session
- * acquires. The leader ends sessions by its own monotonic clock. A renewal is a new session under the same lock, on
- * which the cluster agrees; it is not Consul's renewal of a session, which a deposed leader answers too until it learns
- * of its successor.
+ * **The end of a lease** is that of a session, which locks the key of the lease; while it does, no other session acquires.
+ * The leader ends sessions by its own monotonic clock. A renewal is a new session under the same lock, on which the
+ * cluster agrees; a deposed leader answers Consul's renewal of a session too.
  *
  * **The fence** is the token in the row's metadata, as in every store. Consul's `LockIndex` counts the locks of one key
  * and begins again if the key is removed, so it is not a fence here.
@@ -49,22 +40,20 @@ const REMEDIES: Trial['remedies'] = {
  * **The weak spots**
  * - Consul promises that a session lasts at least its time, and ends it after twice that: a job whose holder has died is
  *   taken over after up to twice its lease's length, and later if the leader changes meanwhile.
- * - There is no call that returns how long a session lasts. A holder computes its trust from the time at which this
- *   process asked for the session; a claim under a lease that another process has acquired makes its own session, at
- *   the price of one more call.
- * - A date is the clock of the agent that answers, cut to seconds. Those of two agents may differ, so no trust is
- *   computed from two dates. Due times are judged by them: an agent whose clock is ahead lets runs start early by as
- *   much. Run NTP. Times of writing, which heartbeats and retention use, are estimated from the last answer.
+ * - No call returns how long a session lasts. A holder computes its trust from the time at which this process asked for
+ *   the session; a claim under a lease that another process has acquired makes its own session, by one more call.
+ * - A date is the clock of the agent that answers, cut to seconds. Those of two agents may differ, so no trust is computed
+ *   from two dates. Due times are judged by them: an agent whose clock is ahead lets runs start early by as much. Run NTP.
+ *   Times of writing, which heartbeats and retention use, are estimated from the last answer.
  * - Sessions are on a node that is only in the catalog, because those of an agent's node end with that agent. Whoever
- *   removes the node, or a session, ends leases before their time. They then count as broken, and ticks do not touch
- *   the rows for a lease's length.
+ *   removes the node, or a session, ends leases before their time. They then count as broken, and ticks do not touch the
+ *   rows for a lease's length.
  * - A snapshot that is restored brings old indexes back: stop the apps before, and run
  *   `cronlease recover --after-failover`.
  * - Keys are of one datacenter: Consul copies none to another one.
  *
- * **Not used.** The lock-delay keeps a key free for a while after its session has been ended by a health check; there is
- * none here, and our own trust ends before the session. `consul lock` and watches need an agent, or a connection, for each
- * instance.
+ * **Not used.** The lock-delay keeps a key free after a health check has ended its session; there is none here, and our own
+ * trust ends before the session. `consul lock` and watches need an agent, or a connection, for each instance.
  */
 export function consul(options: AdapterOptions<ConsulCluster>): Adapter {
   const { server, container, clock, callTimeoutMs: limit, onOutcome } = options;
@@ -142,7 +131,7 @@ async function prepareLayout(ask: Ask, { exchange, layout, node }: Cluster, ques
   try {
     await ask(question, async (calls, signal) => {
       await register(exchange, node, signal);
-      if (!isThere) await calls.transactAnyway(create(layout, VERSION));
+      if (!isThere) await calls.transactAnyway(create(layout, LAYOUT_VERSION));
     });
   } catch (error) {
     // The right to create is missing where there is nothing to create.

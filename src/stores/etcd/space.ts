@@ -1,7 +1,6 @@
-import { StoreError } from '../../lease/store';
 import type { Durability } from '../../lease/trial';
 import { listIn, objectIn, textIn } from '../http/members';
-import { metered } from '../metered';
+import { told } from '../metered';
 import type { Cluster } from './ask';
 
 /** From this share of its quota on, a database deserves a warning. */
@@ -10,8 +9,10 @@ const MEGABYTE = 1024 * 1024;
 
 /** Reads whether the cluster refuses writes, or soon will. A user without the right to ask gets a warning that says so. */
 export async function durabilityOf(cluster: Cluster): Promise<Durability> {
-  const alarms = await told(cluster, 'maintenance/alarm', { action: 'GET' });
-  const status = await told(cluster, 'maintenance/status', {});
+  const ask = (path: string, request: object): Promise<unknown> =>
+    told(cluster, `ask for ${path}`, async (signal) => (await cluster.exchange(path, request, signal)).json);
+  const alarms = await ask('maintenance/alarm', { action: 'GET' });
+  const status = await ask('maintenance/status', {});
   return { risks: [...alarmRisks(alarms), ...sizeRisk(status), ...versionRisk(status)] };
 }
 
@@ -81,15 +82,4 @@ export function versionRisk(answer: unknown): Risks {
 
 function megabytes(bytes: number): string {
   return String(Math.round(bytes / MEGABYTE));
-}
-
-/** The cluster's answer about itself; undefined: it refused, or did not answer. */
-async function told(cluster: Cluster, path: string, request: object): Promise<unknown> {
-  const question = { what: `ask for ${path}`, kind: 'properties', options: undefined } as const;
-  try {
-    return (await metered(cluster, question, (signal) => cluster.exchange(path, request, signal))).json;
-  } catch (error) {
-    if (error instanceof StoreError) return undefined;
-    throw error;
-  }
 }

@@ -2,25 +2,17 @@ import type { JobName } from '../../core/brand';
 import { given } from '../../core/given';
 import type { ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
 import type { ListedRows } from '../facets/rows';
 import type { Members } from '../http/url';
-import type { Question } from '../port';
-import { type Ask, type Cluster, asker } from './ask';
-import { entriesIn, headIn } from './entries';
+import { LAYOUT_VERSION, type Question } from '../port';
+import { type Ask, asker, type Cluster } from './ask';
+import { entriesIn, headIn, logsIn, purgeIn } from './entries';
 import { type Keys, keysIn } from './keys';
-import { logsIn } from './logs';
 import { exchangesWith, FAULTS } from './members';
-import { purgeIn } from './retention';
 import { byName, leftOf, only, rangesOf, removalOf, rowIn, rowsAmong, rowsIn } from './rows';
 import { durabilityOf } from './space';
-import { type Found, all, get, isAbsent, put } from './wire';
-
-/**
- * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
- * run side by side.
- */
-const VERSION = '1';
+import { all, type Found, get, isAbsent, put } from './wire';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',
@@ -31,38 +23,32 @@ const REMEDIES: Trial['remedies'] = {
 };
 
 /**
- * The rows, controls, ledger and logs as keys of etcd 3.4 or later, through the gateway that each member has: JSON over
- * HTTP, which needs no client library, and whose answers have a `Date`. etcd's gRPC has no time at all.
+ * Rows, controls, ledger and logs as keys of etcd 3.4 or later, through the gateway that each member has: JSON over HTTP,
+ * which needs no client library, and whose answers have a `Date`. etcd's gRPC has no time at all.
  *
- * **The guard** is a transaction for each call (`rows.ts`, `entries.ts`), which compares revisions and values, and then
- * writes. The cluster agrees on it by Raft, so a minority takes no write, and a member that was cut off confirms none. A
- * row's version is the revision of its last write, which the whole cluster counts and never gives out twice.
+ * **The guard** is a transaction for each call, which compares revisions and values, and then writes. The cluster agrees
+ * on it by Raft, so a minority takes no write. A row's version is the revision of its last write, which the whole cluster
+ * counts and never gives out twice. The fence is the token in the row's metadata, as in every store.
  *
  * **The end of a lease** is not a time that is compared. An acquisition puts a key, the lock, that ends with a lease of
- * etcd; while it is there, no other client acquires. The leader removes it by its own monotonic clock. A new leader
- * lets every lease begin again, so an election lengthens leases and never shortens one. A renewal is a new lease of
- * etcd under the same lock, on which the cluster agrees; it is not etcd's keep-alive, which a deposed leader answers
- * too until it learns of its successor. The id and the length of a lease are in keys that do not end, so that a row
- * says how its last lease ended.
- *
- * **The fence** is the token in the row's metadata, as in every store.
+ * etcd; while it is there, no other client acquires. The leader removes it by its own monotonic clock. A new leader lets
+ * every lease begin again, so an election lengthens leases and never shortens one. A renewal is a new lease of etcd under
+ * the same lock, on which the cluster agrees; a deposed leader answers etcd's keep-alive too. The id and the length of a
+ * lease are in keys that do not end, so that a row says how its last lease ended.
  *
  * **The weak spots**
- * - A date is the clock of the member that answers, cut to seconds. Those of two members may differ, so a holder's first
- *   trust is not computed from two dates: the claim asks the cluster how long the lease lasts (`leftMs`), and that costs
- *   one more call. Due times are judged by the dates: a member whose clock is ahead lets runs start early by as much.
- *   Run NTP on the members. Times of writing, which heartbeats of fan-outs use, are estimated from the last answer.
+ * - A date is the clock of the member that answers, cut to seconds. Those of two members may differ, so the claim asks the
+ *   cluster how long the lease lasts (`leftMs`), by one more call. Due times are judged by the dates: a member whose clock
+ *   is ahead lets runs start early by as much. Run NTP on the members. Times of writing are estimated from the last answer.
  * - A leader that stands still (a paused machine) lets leases last longer, until another one is elected. If its monotonic
- *   clock stood still meanwhile and it still answers how long a lease lasts, the answer is too long by the pause. No
- *   lease is renewed in place, so a deposed leader whose clock runs answers too little, and never too much.
+ *   clock stood still meanwhile and it still answers how long a lease lasts, the answer is too long by the pause.
  * - A snapshot that is restored brings old revisions back: a version that an old holder has seen may fit another row. Stop
  *   the apps before, restore with `--bump-revision` where `etcdutl` has it, and run `cronlease recover --after-failover`.
  * - The cluster keeps every revision until it is compacted, and refuses writes once its quota is used up: set
  *   `auto-compaction-retention`.
  *
- * **Not used.** etcd's own locks and elections (`v3lock`, `v3election`) queue, and a waiting call outlives its caller;
- * a lost answer leaves a place in the queue. A watch would need its own connection for each instance, and one that is
- * lost needs the sweep anyway.
+ * **Not used.** etcd's own locks and elections (`v3lock`, `v3election`) queue, and a lost answer leaves a place in the
+ * queue. A watch would need its own connection for each instance, and one that is lost needs the sweep anyway.
  */
 export function etcd(options: AdapterOptions<Members>): Adapter {
   const { server, container, clock, callTimeoutMs: limit, onOutcome } = options;
@@ -78,7 +64,7 @@ export function etcd(options: AdapterOptions<Members>): Adapter {
     clock,
     /** Makes the key by which all other calls see that the container exists. */
     async prepare(question) {
-      await ask.transactAnyway(question, { compare: [isAbsent(layout)], success: [put(layout, VERSION)] });
+      await ask.transactAnyway(question, { compare: [isAbsent(layout)], success: [put(layout, LAYOUT_VERSION)] });
     },
     jobs: rowsIn(ask, keys.jobs),
     listJobs: (question, only) =>

@@ -61,20 +61,14 @@ export function rotating(
   };
 }
 
-interface Connections {
-  agent(): http.Agent;
-  /** The files of certificates may have been replaced: they are read again for the next exchange. */
-  mayBeOld(): void;
-}
-
 /** A process outlives its certificates, whose files are replaced while it runs. */
-function connectionsWith(tls: TlsFiles | undefined): Connections {
+function connectionsWith(tls: TlsFiles | undefined) {
   const options = { keepAlive: true, maxSockets: CONNECTIONS };
   let agent: http.Agent | undefined;
   let isOld = true;
   let known = '';
   return {
-    agent() {
+    agent(): http.Agent {
       if (tls === undefined) return (agent ??= new http.Agent(options));
       if (agent !== undefined && !isOld) return agent;
       let files: https.AgentOptions;
@@ -94,6 +88,7 @@ function connectionsWith(tls: TlsFiles | undefined): Connections {
       isOld = false;
       return agent;
     },
+    /** The files of certificates may have been replaced: they are read again for the next exchange. */
     mayBeOld() {
       isOld = true;
     },

@@ -9,18 +9,13 @@ export function dateIn(header: string | undefined): EpochMs {
 }
 
 /** The members' time between answers: that of the last one, and what has passed since. */
-export interface MemberTime {
-  observe(date: EpochMs): void;
-  /** Undefined: no member has answered. */
-  now(): EpochMs | undefined;
-}
-
-export function memberTime(clock: Clock): MemberTime {
+export function memberTime(clock: Clock) {
   let last: { readonly date: EpochMs; readonly at: Millis } | undefined;
   return {
-    observe(date) {
+    observe(date: EpochMs): void {
       last = { date, at: clock.monotonic() };
     },
-    now: () => last && Math.round(last.date + clock.monotonic() - last.at),
+    /** Undefined: no member has answered. */
+    now: (): EpochMs | undefined => last && Math.round(last.date + clock.monotonic() - last.at),
   };
 }

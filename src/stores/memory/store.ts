@@ -6,9 +6,8 @@ import { facetsIn, logsIn } from '../facets/facets';
 import { breakingIn, listingOf, rowsIn } from '../facets/rows';
 import { STORE_LIMITS } from '../limits';
 import type { FacetKeys } from '../port';
-import { entriesIn, logsOf } from './entries';
-import { listJobs, rowsOf } from './rows';
-import { type Folder, type State, NO_LEASE, breakLease, folderOf, heed } from './state';
+import { entriesIn, listJobs, logsOf, rowsOf } from './ports';
+import { breakLease, type Folder, folderOf, heed, NO_LEASE, type State } from './state';
 
 /** A storage service in this process, with the rules of blob leases and a settable clock. */
 export interface MemoryService {

@@ -1,9 +1,9 @@
 import type { ClientConfig, Pool, PoolClient } from 'pg';
 import type { Millis } from '../../core/brand';
 import { installed } from '../client-error';
+import type { NamedServer } from '../exposure';
 import type { Fields, Session, WithSession } from './ask';
 import { mayBeElsewhere, ReadOnlyServerError } from './errors';
-import type { Database } from './settings';
 
 /** How many connections one process opens at most: a tick claims side by side, and each run renews by itself. */
 const CONNECTIONS = 10;
@@ -15,7 +15,7 @@ const LIFE_SECONDS = 300;
 const KEEP_ALIVE_MS = 30_000;
 
 export interface Driving {
-  readonly database: Database;
+  readonly database: NamedServer;
   /** How long the opening of a connection may take. */
   readonly connectMs: Millis;
   /** The password of each new connection: a token of an identity. Undefined: the URL or pg's own settings have it. */

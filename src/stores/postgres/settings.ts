@@ -1,8 +1,6 @@
 import { env } from 'node:process';
 import { type Exposure, type NamedServer, StorageSettingsError } from '../exposure';
 
-export type Database = NamedServer;
-
 export function isPostgres(text: string): boolean {
   return /^postgres(ql)?:\/\//i.test(text.trim());
 }
@@ -12,7 +10,7 @@ export function isPostgres(text: string): boolean {
  *
  * @throws StorageSettingsError without a cause, because any part of the URL may be its password
  */
-export function databaseOf(text: string): Database {
+export function databaseOf(text: string): NamedServer {
   const given = text.trim();
   // A URL without a host, such as postgres:///app, is legal for pg, and not for URL.
   const url = URL.parse(given.replace(/^postgres(?:ql)?:\/\/(?=\/|$)/i, 'postgres://localhost'));
@@ -62,7 +60,7 @@ function tlsOf(parameters: URLSearchParams): Exposure['tls'] {
 }
 
 /** The scope of an identity's token for the cloud of Azure in which the server is. */
-export function scopeOf({ exposure }: Database): string {
+export function scopeOf({ exposure }: NamedServer): string {
   const cloud = /\.postgres\.database\.(usgovcloudapi\.net|chinacloudapi\.cn)$/i.exec(exposure.hosts[0] ?? '')?.[1];
   return `https://ossrdbms-aad.database.${cloud?.toLowerCase() ?? 'windows.net'}/.default`;
 }

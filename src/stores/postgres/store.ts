@@ -6,10 +6,8 @@ import type { NamedServer } from '../exposure';
 import type { ListedRows } from '../facets/rows';
 import type { Question } from '../port';
 import { type Ask, asker, type Fields, type Server } from './ask';
-import { entriesIn } from './entries';
+import { entriesIn, logsIn, purgeIn } from './entries';
 import { FAULTS } from './errors';
-import { logsIn } from './logs';
-import { purgeIn } from './retention';
 import { allRows, rowIn, rowsIn, STATE } from './rows';
 import { DATE, entryKeysIn, etagIn, metadataIn, numberIn, prepareLayout, type Tables, tablesIn } from './schema';
 import { sessionsOf } from './sessions';
@@ -24,36 +22,34 @@ const REMEDIES: Trial['remedies'] = {
 };
 
 /**
- * The rows, controls, ledger and logs in tables of PostgreSQL 13 or later, in a schema that the container names.
+ * Rows, controls, ledger and logs in tables of PostgreSQL 13 or later, in a schema that the container names. Each method is
+ * one statement, and each statement one transaction: nothing relies on the state of a session, and prepared statements have
+ * no names. Only `prepare` may send a second statement, and `purge` a few.
  *
  * **The guard** is one `update … where version = … and lease_id = … and lease_until > clock_timestamp()`. PostgreSQL locks
- * the row, looks at the condition again with the row as it is then, and applies the change: of two that race, one
- * changes the row, and the other one's version fits no more. A version is drawn at random for each write. A counter
- * would come back after a failover that lost writes, and let an old holder's version fit a new row.
+ * the row and looks at the condition again with the row as it is then: of two that race, one changes the row, and the other
+ * one's version fits no more. A version is drawn at random for each write: a counter would come back after a failover that
+ * lost writes, and let an old holder's version fit a new row.
  *
- * **The fence** is the token in the row's metadata, as in every store. `lease_until` is compared with the server's clock
- * and with no other, so a wrong clock of an instance ends no lease.
+ * **The fence** is the token in the row's metadata, as in every store. `lease_until` is compared only with the server's
+ * clock, so a wrong clock of an instance ends no lease.
  *
  * **The weak spots**
- * - A replica that is promoted without the last commits has older rows: a claim that the old primary had confirmed may
- *   be gone, and its due time runs again. `synchronous_standby_names` with `synchronous_commit = on` rules that out;
- *   with `synchronous_commit = off`, a mere crash of the server loses the last commits. After such a loss an operator
- *   runs `cronlease recover`, which raises every token and cursor.
- * - Two primaries at once, after a failover that did not shut the old one out, both grant leases. The fence does not help
- *   here: both count the token from the same number. The failover must fence the old primary itself.
+ * - A replica that is promoted without the last commits has older rows: a confirmed claim may be gone, and its due time
+ *   runs again. `synchronous_standby_names` with `synchronous_commit = on` rules that out; with `synchronous_commit = off`,
+ *   a mere crash of the server loses the last commits. After such a loss an operator runs `cronlease recover`, which raises
+ *   every token and cursor.
+ * - Two primaries at once, after a failover that did not shut the old one out, both grant leases, and both count the token
+ *   from the same number. The failover must fence the old primary itself.
  * - PostgreSQL has no clock that is never set. If the server's clock jumps ahead, leases end early, and for up to a lease
  *   two holders may trust theirs; the version still admits one writer. If it is set back, leases last longer.
  *
- * **Not used.** An advisory lock would be the obvious lease, and cannot guard anything here: it belongs to a session
- * and ends with it, unseen by the holder, when a pooler or a network drops the connection; behind a pooler that works
- * by transactions, a session is not the holder's at all; it has no token, and does not show since when it is held. The
- * conditional update costs the same one call. Only `schema.ts` takes one, up to the end of its transaction.
- * `LISTEN/NOTIFY` could wake a tick for a request or a pause, which otherwise waits for the next sweep; the HTTP API's
- * `poke` does that in every store. It would need its own connection for each instance, which poolers refuse, all
- * commits that notify wait for each other at one lock, and a notification that is lost needs the sweep anyway.
- *
- * Each method is one statement, and each statement one transaction: nothing relies on the state of a session, and
- * prepared statements have no names. Only `prepare` may send a second statement, and `purge` a few.
+ * **Not used.** An advisory lock would be the obvious lease, and cannot guard anything here: it ends with its session,
+ * unseen by the holder, when a pooler or a network drops the connection; behind a pooler that works by transactions, a
+ * session is not the holder's at all; it has no token, and does not show since when it is held. Only `schema.ts` takes one,
+ * up to the end of its transaction. `LISTEN/NOTIFY` could wake a tick for a request or a pause; the HTTP API's `poke` does
+ * that in every store. It would need its own connection for each instance, which poolers refuse, all commits that notify
+ * wait for each other at one lock, and a notification that is lost needs the sweep anyway.
  */
 export function postgres(options: AdapterOptions<NamedServer>): Adapter {
   const { server: database, container: schema, clock, callTimeoutMs, token, onOutcome } = options;

@@ -1,4 +1,4 @@
-import { StoreError, StoreUnavailableError } from '../../lease/store';
+import { StoreUnavailableError } from '../../lease/store';
 import { type Call, metered, type Service } from '../metered';
 import type { Send, WithConnection } from './connections';
 import { codeOf } from './errors';
@@ -12,7 +12,7 @@ interface ScriptCall extends Call<unknown> {
   readonly args?: readonly (string | number)[];
 }
 
-/** Sends one script and returns its answer. */
+/** Sends one script and returns its answer. Undefined: it was 0, because a condition did not hold. */
 export type Ask = (question: ScriptCall) => Promise<unknown>;
 
 export interface Server extends Service {
@@ -25,9 +25,10 @@ export interface Server extends Service {
 export function asker(server: Server): Ask {
   return ({ script, keys, args = [], ...question }) =>
     metered(server, question, (signal) =>
-      server.connection(signal, (send) =>
-        evaluate(send, server, script, [keys.length + 1, server.layout, ...keys, ...args]),
-      ),
+      server.connection(signal, async (send) => {
+        const answer = await evaluate(send, server, script, [keys.length + 1, server.layout, ...keys, ...args]);
+        return answer === 0 ? undefined : answer;
+      }),
     );
 }
 
@@ -58,16 +59,4 @@ async function confirmed(send: Send, wait: Server['wait'], call: () => Promise<u
     `${String(replicas)} of ${String(wait.replicas)} replicas have confirmed a write within ${String(wait.ms)} ms ` +
       '(waitReplicas and waitMs of the URL). The primary has carried it out, and a failover may lose it.',
   );
-}
-
-/** The server's answer to a command that is about itself; undefined: it refused, or did not answer. */
-export async function told(server: Server, what: string, command: string): Promise<string | undefined> {
-  try {
-    const question = { what, kind: 'properties', options: undefined } as const;
-    const answer = await metered(server, question, (signal) => server.connection(signal, (send) => send(command)));
-    return String(answer);
-  } catch (error) {
-    if (error instanceof StoreError) return undefined;
-    throw error;
-  }
 }

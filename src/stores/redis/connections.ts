@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock';
 import { StoreUnavailableError } from '../../lease/store';
 import { installed } from '../client-error';
 import { filesOf, type Member } from '../http/url';
+import { unlessGivenUp } from '../metered';
 import { codeOf } from './errors';
 import type { RedisServer } from './settings';
 
@@ -101,15 +102,13 @@ function connections(driving: Driving, failovers: Failovers): WithConnection {
       line.redis.once('close', () => retire(line));
     }
     line.calls += 1;
-    // Later calls must not wait behind one without a caller: the network may have lost this connection.
-    const given = Promise.withResolvers<never>();
-    const giveUp = (): void => {
-      given.reject(signal.reason);
-      retire(line);
-    };
-    signal.addEventListener('abort', giveUp, { once: true });
     try {
-      return await Promise.race([given.promise, sendOn(line, use)]);
+      // Later calls must not wait behind one without a caller: the network may have lost this connection.
+      return await unlessGivenUp(
+        signal,
+        () => sendOn(line, use),
+        () => retire(line),
+      );
     } catch (error) {
       const moved = movedTo(error, address);
       if (moved !== undefined) {
@@ -123,7 +122,6 @@ function connections(driving: Driving, failovers: Failovers): WithConnection {
       }
       throw error;
     } finally {
-      signal.removeEventListener('abort', giveUp);
       line.calls -= 1;
       if (line !== current) retire(line);
       else if (line.calls === 0 && !line.redis.stream.destroyed) line.redis.stream.unref();

@@ -1,7 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import type { Metadata } from '../../lease/store';
-import { type Entries, type Head, afterPrefix, etagOf, versionOf, pageOf } from '../port';
+import type { Metadata, Retention } from '../../lease/store';
 import { BODY_BYTES } from '../limits';
+import {
+  afterPrefix,
+  type Entries,
+  etagOf,
+  type Facet,
+  type FacetKeys,
+  type Head,
+  keptIn,
+  type Logs,
+  pageOf,
+  versionOf,
+} from '../port';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';
 import { script } from './scripts';
@@ -36,7 +47,7 @@ return { now, head, isOurs and redis.call('HGET', KEYS[3], id) or false }`,
 );
 
 /** One page in order of id, and one more id as a sign that more follow. */
-const PAGE = script(
+export const PAGE = script(
   'read',
   `local found = {}
 for _, id in ipairs(page(KEYS[4], ARGV[1], ARGV[2], ARGV[3])) do
@@ -67,8 +78,8 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       const [kind, expected] =
         typeof condition === 'string' ? [condition, ''] : ['version', versionOf(condition.version)];
       const args = [id, kind, expected, version, JSON.stringify(metadata), ...(body === undefined ? [] : [body])];
-      const done = await ask({ ...question, script: PUT, args, isNothing });
-      return isNothing(done) ? undefined : etagOf(version);
+      const done = await ask({ ...question, script: PUT, args });
+      return done === undefined ? undefined : etagOf(version);
     },
     async get({ id, ...question }) {
       const answer = await ask({
@@ -93,14 +104,9 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
     },
     async remove({ id, ifMatch, ...question }) {
       const args = ifMatch === undefined ? [id] : [id, versionOf(ifMatch)];
-      return !isNothing(await ask({ ...question, script: REMOVE, args, isNothing }));
+      return (await ask({ ...question, script: REMOVE, args })) !== undefined;
     },
   };
-}
-
-/** A script's answer that a condition did not hold. */
-export function isNothing(answer: unknown): boolean {
-  return answer === 0;
 }
 
 export function newVersion(): string {
@@ -118,4 +124,107 @@ export function headIn(text: string): Head {
 /** Fields with their values, which Redis lists one after the other. */
 export function pairs(list: readonly string[]): (readonly [string, string])[] {
   return Array.from({ length: list.length / 2 }, (_, index) => [list[2 * index] ?? '', list[2 * index + 1] ?? '']);
+}
+
+/** At most so many entries in one call, in which no other client is served: for about ten milliseconds. */
+const BATCH = 1_000;
+
+/**
+ * Each four keys are the entries of one kind or job, and each argument after the first two is how long those are kept.
+ * The texts of logs are separate strings; their keys are in the same slot.
+ */
+const PURGE = script(
+  'shrink',
+  `local left, areLogs = tonumber(ARGV[1]), ARGV[2] == 'logs'
+for index = 3, #ARGV do
+  local first = 2 + (index - 3) * 4
+  local heads, bodies, names, written = KEYS[first], KEYS[first + 1], KEYS[first + 2], KEYS[first + 3]
+  local old = string.format('(%.0f', now - ARGV[index])
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', written, '-inf', old, 'LIMIT', 0, left)) do
+    redis.call('HDEL', heads, id)
+    if areLogs then redis.call('UNLINK', bodies .. ':' .. id) else redis.call('HDEL', bodies, id) end
+    redis.call('ZREM', names, id)
+    redis.call('ZREM', written, id)
+    left = left - 1
+  end
+  if left == 0 then return 1 end
+end
+return 0`,
+);
+
+/** What a lifecycle rule does for blobs. */
+export function purgeIn(ask: Ask, keys: FacetKeys<EntryKeys>): Retention['purge'] {
+  return async (keep, options) => {
+    const kept = keptIn(keys, keep);
+    const purge = (what: string, wanted: readonly Facet[]): Promise<unknown> => {
+      const some = kept.filter(({ facet }) => wanted.includes(facet));
+      const args = [BATCH, wanted.includes('logs') ? 'logs' : 'entries', ...some.map(({ keepMs }) => keepMs)];
+      const all = some.flatMap((one) => one.keys);
+      return ask({ what, kind: 'delete', script: PURGE, keys: all, args, options });
+    };
+    const more = [
+      await purge('delete old records', ['records']),
+      await purge('delete old logs', ['logs']),
+      await purge('delete old entries', ['requests', 'audits', 'notices']),
+    ];
+    return more.includes(1) ? 'more' : 'done';
+  };
+}
+
+/** A log is one string, which grows in place, and its length among the heads. */
+const CREATE = script(
+  'write',
+  `if redis.call('HSETNX', KEYS[2], ARGV[1], 0) == 0 then return 0 end
+redis.call('ZADD', KEYS[4], 0, ARGV[1])
+redis.call('ZADD', KEYS[5], now, ARGV[1])
+return 1`,
+);
+
+const APPEND = script(
+  'write',
+  `if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[2], ARGV[1], redis.call('APPEND', KEYS[6], ARGV[3]))
+redis.call('ZADD', KEYS[5], now, ARGV[1])
+return 1`,
+);
+
+const READ = script(
+  'read',
+  `if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
+return { redis.call('GETRANGE', KEYS[6], ARGV[2], ARGV[3]) }`,
+);
+
+/** No log is as long, and Redis counts the bytes of a string in integers. */
+const FAR = 2 ** 40;
+
+export function logsIn(ask: Ask): Logs<EntryKeys> {
+  return {
+    create: async ({ id, ...question }) => (await ask({ ...question, script: CREATE, args: [id] })) !== undefined,
+    async append({ keys, id, text, at, ...question }) {
+      const done = await ask({ ...question, keys: withText(keys, id), script: APPEND, args: [id, at, text] });
+      return done !== undefined;
+    },
+    async read({ keys, id, from, limit, ...question }) {
+      const start = Math.min(from, FAR);
+      const args = [id, start, start + Math.min(limit, FAR) - 1];
+      const answer = await ask({ ...question, keys: withText(keys, id), script: READ, args });
+      if (answer === undefined) return undefined;
+      // For Redis, a range from the first byte to the one before it is the whole text.
+      return limit === 0 ? '' : (answer as string[])[0];
+    },
+    async page({ prefix, limit, continuation, ...question }) {
+      const from = continuation === undefined ? `[${prefix}` : `(${continuation}`;
+      const args = [from, `(${afterPrefix(prefix)}`, limit + 1];
+      const [, found] = (await ask({ ...question, script: PAGE, args })) as [number, string[]];
+      return pageOf(
+        pairs(found).map(([id, bytes]) => ({ id, bytes: Number(bytes) })),
+        limit,
+      );
+    },
+  };
+}
+
+/** With the key of a log's text. Retention finds it by the key of the bodies and the log's id. */
+function withText(keys: EntryKeys, id: string): readonly string[] {
+  return [...keys, `${keys[1]}:${id}`];
 }

@@ -4,7 +4,7 @@ import { listedLease } from '../lease-automaton';
 import { STORE_LIMITS } from '../limits';
 import { dateOf, type Question, type Rows, etagOf, versionOf } from '../port';
 import type { Ask } from './ask';
-import { isNothing, newVersion, pairs } from './entries';
+import { newVersion, pairs } from './entries';
 import type { RowKeys } from './keys';
 import { script } from './scripts';
 
@@ -36,7 +36,9 @@ return 1`,
 
 const READ = script(
   'read',
-  `return { now, redis.call('HGET', KEYS[2], ARGV[1]), redis.call('HGET', KEYS[3], ARGV[1]) }`,
+  `local head = redis.call('HGET', KEYS[2], ARGV[1])
+if not head then return 0 end
+return { now, head, redis.call('HGET', KEYS[3], ARGV[1]) }`,
 );
 
 /** The guard of a claim: this version, under this lease, which has not ended by the server's time. */
@@ -78,10 +80,10 @@ return 1`,
 const BREAK = script(
   'write',
   `${HEAD}
-if version ~= ARGV[2] or lease == '-' then return { 0 } end
+if version ~= ARGV[2] or lease == '-' then return 0 end
 ends = math.min(ends, now + ARGV[3])
 set(version, lease, length, ends, true)
-return { 1, math.max(0, ends - now) }`,
+return { math.max(0, ends - now) }`,
 );
 
 const ALL = script('read', `return { now, redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]) }`);
@@ -92,37 +94,36 @@ export function rowsIn(ask: Ask, keys: RowKeys): Rows {
     async create({ job, ...question }, metadata) {
       const version = newVersion();
       const args = [job, version, JSON.stringify(metadata)];
-      const done = await ask({ ...question, keys, script: CREATE, args, isNothing });
-      return isNothing(done) ? undefined : etagOf(version);
+      const done = await ask({ ...question, keys, script: CREATE, args });
+      return done === undefined ? undefined : etagOf(version);
     },
     async read({ job, ...question }) {
-      const isMissing = (found: unknown): boolean => (found as readonly unknown[])[1] === null;
-      const answer = await ask({ ...question, keys, script: READ, args: [job], isNothing: isMissing });
-      const [now, head, metadata] = answer as [number, string | null, string | null];
-      return head === null ? undefined : rowIn(head, metadata, now);
+      const answer = await ask({ ...question, keys, script: READ, args: [job] });
+      if (answer === undefined) return undefined;
+      const [now, head, metadata] = answer as [number, string, string | null];
+      return rowIn(head, metadata, now);
     },
     async write({ job, ...question }, metadata, { leaseId, ifMatch }) {
       const version = newVersion();
       const args = [job, versionOf(ifMatch), leaseId, version, JSON.stringify(metadata)];
-      const now = await ask({ ...question, keys, script: WRITE, args, isNothing });
-      return isNothing(now) ? undefined : { etag: etagOf(version), date: dateOf(now as number) };
+      const now = await ask({ ...question, keys, script: WRITE, args });
+      return now === undefined ? undefined : { etag: etagOf(version), date: dateOf(now as number) };
     },
     async acquire({ job, ...question }, { leaseId, leaseMs, ifMatch }) {
       const args = [job, versionOf(ifMatch), leaseId, leaseMs];
-      const now = await ask({ ...question, keys, script: ACQUIRE, args, isNothing });
-      return isNothing(now) ? undefined : dateOf(now as number);
+      const now = await ask({ ...question, keys, script: ACQUIRE, args });
+      return now === undefined ? undefined : dateOf(now as number);
     },
     renew: async ({ job, ...question }, leaseId) =>
-      !isNothing(await ask({ ...question, keys, script: RENEW, args: [job, leaseId], isNothing })),
+      (await ask({ ...question, keys, script: RENEW, args: [job, leaseId] })) !== undefined,
     async release({ job, ...question }, leaseId, ifMatch) {
       const args = ifMatch === undefined ? [job, leaseId] : [job, leaseId, versionOf(ifMatch)];
-      return !isNothing(await ask({ ...question, keys, script: RELEASE, args, isNothing }));
+      return (await ask({ ...question, keys, script: RELEASE, args })) !== undefined;
     },
     async break({ job, ...question }, ifMatch) {
       const args = [job, versionOf(ifMatch), STORE_LIMITS.leaseMs.most];
-      const isLost = (found: unknown): boolean => isNothing((found as readonly unknown[])[0]);
-      const answer = await ask({ ...question, keys, script: BREAK, args, isNothing: isLost });
-      return isLost(answer) ? undefined : (answer as number[])[1];
+      const answer = await ask({ ...question, keys, script: BREAK, args });
+      return answer === undefined ? undefined : (answer as [number])[0];
     },
   };
 }

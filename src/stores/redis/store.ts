@@ -1,15 +1,14 @@
 import type { JobName } from '../../core/brand';
 import type { Durability, Trial } from '../../lease/trial';
-import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
 import type { ListedRows } from '../facets/rows';
-import type { Question } from '../port';
-import { type Ask, type Server, asker, told } from './ask';
+import { told } from '../metered';
+import { LAYOUT_VERSION, type Question } from '../port';
+import { type Ask, asker, type Server } from './ask';
 import { connectionsOf } from './connections';
-import { entriesIn, headIn, pairs } from './entries';
+import { entriesIn, headIn, logsIn, pairs, purgeIn } from './entries';
 import { FAULTS } from './errors';
 import { type Keys, keysIn } from './keys';
-import { logsIn } from './logs';
-import { purgeIn } from './retention';
 import { allRows, rowIn, rowsIn } from './rows';
 import { script, whole } from './scripts';
 import type { RedisServer } from './settings';
@@ -27,12 +26,6 @@ for index, key in ipairs({ KEYS[2], KEYS[3], KEYS[4] }) do
 end
 return found`,
 );
-
-/**
- * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
- * run side by side.
- */
-const VERSION = 1;
 
 const PREPARE = whole(
   'write',
@@ -54,36 +47,34 @@ const REMEDIES: Trial['remedies'] = {
 };
 
 /**
- * The rows, controls, ledger and logs in hashes and sorted sets of Redis 7 or later, or Valkey. All keys of a container
- * begin with its name in braces.
+ * Rows, controls, ledger and logs in hashes and sorted sets of Redis 7 or later, or Valkey.
  *
- * **The guard** is a script for each call (`rows.ts`, `entries.ts`), which compares the version, the lease and its end,
- * and then sets. The server carries out one script at a time, and all of it. A version is drawn at random for each write.
- * A counter would come back after a failover that lost writes, and let an old holder's version fit a new row.
+ * **The guard** is a script for each call, which compares the version, the lease and its end, and then sets. The server
+ * carries out one script at a time, and all of it. A version is drawn at random for each write: a counter would come back
+ * after a failover that lost writes, and let an old holder's version fit a new row.
  *
- * **The fence** is the token in the row's metadata, as in every store. The end of a lease is compared with the server's
- * `TIME` and with no other, so a wrong clock of an instance ends no lease. Keys have no expiry of Redis: a lease that
- * ends must leave its row and token behind.
+ * **The fence** is the token in the row's metadata, as in every store. The end of a lease is compared only with the
+ * server's `TIME`, so a wrong clock of an instance ends no lease. Keys have no expiry of Redis: a lease that ends must
+ * leave its row and token behind.
  *
  * **The weak spots**
- * - A primary answers before a replica has the write. A replica that is promoted then has older rows: a claim that the
- *   old primary had confirmed may be gone, its due time runs again, and the next claim has the same token again. An old
- *   holder finds that its version fits no more. After such a failover an operator runs `cronlease recover`, which raises
- *   every token and cursor. `waitReplicas` in the URL lets each write wait for replicas: a failover to one of those loses
- *   nothing that was answered, and each write costs a round trip between the servers. A write that too few replicas have
- *   confirmed is unavailable, and stays at the primary: `WAIT` makes losses rare, and does not rule them out.
- * - Two primaries at once, before the old one learns of the failover, both grant leases, and both count the token from
- *   the same number. `min-replicas-to-write` bounds the time for which a primary without its replicas takes writes.
- * - A mere crash of the server loses what its files lack: a second with `appendfsync everysec`, nothing with `always`,
- *   and everything since the last snapshot without `appendonly`.
+ * - A primary answers before a replica has the write. A replica that is promoted then has older rows: a confirmed claim may
+ *   be gone, its due time runs again, and the next claim has the same token again. After such a failover an operator runs
+ *   `cronlease recover`, which raises every token and cursor. `waitReplicas` in the URL lets each write wait for replicas: a
+ *   failover to one of those loses nothing that was answered, and each write costs a round trip between the servers. A write
+ *   that too few replicas have confirmed is unavailable, and stays at the primary: `WAIT` makes losses rare, and does not
+ *   rule them out.
+ * - Two primaries at once, before the old one learns of the failover, both grant leases, and both count the token from the
+ *   same number. `min-replicas-to-write` bounds the time for which a primary without its replicas takes writes.
+ * - A mere crash of the server loses what its files lack: a second with `appendfsync everysec`, nothing with `always`, and
+ *   everything since the last snapshot without `appendonly`.
  * - A `maxmemory-policy` for all keys evicts rows with their tokens. `cronlease doctor` refuses it.
- * - Redis has no clock that is never set. If the server's clock jumps ahead, leases end early, and for up to a lease
- *   two holders may trust theirs; the version still admits one writer. If it is set back, leases last longer. A replica
- *   that is promoted has its own clock, with the same effect.
+ * - Redis has no clock that is never set. If the clock of the server, or of a replica that is promoted, jumps ahead, leases
+ *   end early, and for up to a lease two holders may trust theirs; the version still admits one writer. If it is set back,
+ *   leases last longer.
  *
  * **Not used.** Redlock takes a lock on most of several independent servers: it has no token, and needs their clocks to
- * advance alike. Notifications of keys and streams would need their own connection for each instance, and one that is
- * lost needs the sweep anyway.
+ * advance alike. Notifications would need their own connection for each instance, and one that is lost needs the sweep.
  */
 export function redis(options: AdapterOptions<RedisServer>): Adapter {
   const { server: at, container, clock, callTimeoutMs, token, onOutcome } = options;
@@ -99,7 +90,7 @@ export function redis(options: AdapterOptions<RedisServer>): Adapter {
     clock,
     /** Makes the key by which all other calls see that the container exists. */
     async prepare(question) {
-      await ask({ ...question, script: PREPARE, keys: [], args: [VERSION] });
+      await ask({ ...question, script: PREPARE, keys: [], args: [LAYOUT_VERSION] });
     },
     jobs: rowsIn(ask, keys.jobs),
     listJobs: (question, only) => listJobs(ask, keys, question, only),
@@ -116,7 +107,10 @@ export function redis(options: AdapterOptions<RedisServer>): Adapter {
     deleteRow: (question, name) => ask({ ...question, keys: elections, script: DELETE, args: [name] }),
     nouns: { object: 'row', place: 'container' },
     remedies: REMEDIES,
-    durability: async () => durabilityIn(await told(server, 'read the settings of the server', 'INFO')),
+    async durability() {
+      const info = (signal: AbortSignal) => connection(signal, async (send) => String(await send('INFO')));
+      return durabilityIn(await told(server, 'read the settings of the server', info));
+    },
   });
 }
 

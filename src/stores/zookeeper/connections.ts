@@ -1,6 +1,7 @@
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import type { Member, Members } from '../http/url';
+import { unlessGivenUp } from '../metered';
 import { ZooKeeperError } from './errors';
 import { type Line, openLine, type Session } from './session';
 
@@ -76,17 +77,14 @@ function connections(driving: Driving): WithSession {
     if (current?.calls === 0 && clock.monotonic() - current.usedAt > current.sessionMs / 2) retire(current);
     const lane = (current ??= open());
     lane.calls += 1;
-    const given = Promise.withResolvers<never>();
-    // Later calls must not wait behind one without a caller: the network may have lost this connection.
-    const giveUp = (): void => {
-      given.reject(signal.reason);
-      retire(lane);
-    };
-    signal.addEventListener('abort', giveUp, { once: true });
     try {
-      return await Promise.race([given.promise, useLine(lane, use)]);
+      // Later calls must not wait behind one without a caller: the network may have lost this connection.
+      return await unlessGivenUp(
+        signal,
+        () => useLine(lane, use),
+        () => retire(lane),
+      );
     } finally {
-      signal.removeEventListener('abort', giveUp);
       lane.calls -= 1;
       lane.usedAt = clock.monotonic();
       if (lane !== current) retire(lane);

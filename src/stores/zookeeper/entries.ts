@@ -1,21 +1,22 @@
 import type { EpochMs, ETag } from '../../core/brand';
 import { byText } from '../../core/text';
-import type { Metadata } from '../../lease/store';
+import type { CallOptions, Retention } from '../../lease/store';
 import { DISTURBED } from '../lease-automaton';
-import { type Condition, type Entries, type Head, type PageOf, etagOf } from '../port';
-import { type Ask, asOfNow, untilUndisturbed } from './ask';
-import { type Content, contentIn, dataOf, dropBody, loadBody, storeBody } from './bodies';
+import { type Condition, type Entries, etagOf, type Head, type Kept, keptIn, type PageOf } from '../port';
+import { type Ask, type Calls, untilUndisturbed } from './ask';
+import { type Content, contentIn, dataOf, dropBody, dropFolder, loadBody, storeBody } from './bodies';
 import { CODE, NoNodeError } from './errors';
 import { type Folder, foldersOf, mayHold, pathOf, type Paths, unescaped } from './paths';
-import { type Node, NO_VERSION, type Stat } from './protocol';
+import { NO_VERSION, type Node, type Stat } from './protocol';
 import type { Session } from './session';
 
 export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
   return {
     async put({ id, keys: folder, condition, metadata, body, ...question }) {
-      return ask({ ...question, isNothing }, async (session) => {
+      return ask(question, async (session) => {
         const place = { session, paths, path: pathOf(folder, id) };
-        const content = await storedContent(place, metadata, body);
+        const stored = body === undefined ? KEPT : await storeBody(session, paths, place.path, body);
+        const content = { metadata, ...stored };
         const etag = await putContent(place, foldersOf(folder, id), condition, content);
         if (etag === undefined) await dropBody(session, paths, content.parts);
         return etag;
@@ -24,7 +25,7 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
     get: ({ id, keys: folder, ...question }) =>
       ask({ ...question, isNothing: ({ head }) => head === undefined }, (session) =>
         untilUndisturbed(async () => {
-          const [{ now }, node] = await asOfNow(session, paths.now, () => session.get(pathOf(folder, id)));
+          const [{ now }, node] = await session.asOfNow(() => session.get(pathOf(folder, id)));
           if (node === undefined) return { now, head: undefined, body: undefined };
           const body = await loadBody(session, paths, contentIn(node.data));
           return body === DISTURBED ? body : { now, head: headIn(node), body };
@@ -32,19 +33,19 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
       ),
     page: ({ keys: folder, prefix, limit, continuation, ...question }) =>
       ask(question, async (session) => {
-        const page = await pageOf(session, paths.now, folder, { prefix, limit, continuation });
+        const page = await pageOf(session, folder, { prefix, limit, continuation });
         return { now: page.now, items: await headsOf(session, folder, page.ids), continuation: page.continuation };
       }),
     all: ({ keys: folder, ...question }) =>
       ask(question, async (session) => {
-        const [{ now }, ids] = await asOfNow(session, paths.now, () => namesIn(session, folder.path));
+        const [{ now }, ids] = await session.asOfNow(() => namesIn(session, folder.path));
         const heads = await headsOf(session, folder, ids);
         return { now, found: new Map(heads.map(({ id, ...head }) => [id, head])) };
       }),
     remove: ({ id, keys: folder, ifMatch, ...question }) =>
-      ask({ ...question, isNothing: (wasThere) => !wasThere }, async (session) => {
+      ask(question, async (session) => {
         const path = pathOf(folder, id);
-        const [, node] = await asOfNow(session, paths.now, () => session.get(path));
+        const [, node] = await session.asOfNow(() => session.get(path));
         if (node === undefined || (ifMatch !== undefined && etagAt(node.stat) !== ifMatch)) return false;
         const version = ifMatch === undefined ? NO_VERSION : node.stat.version;
         const answer = await session.multi([{ kind: 'delete', path, version }]);
@@ -56,7 +57,7 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
 }
 
 interface EntryNode {
-  readonly session: Session;
+  readonly session: Calls;
   readonly paths: Paths;
   readonly path: string;
 }
@@ -64,10 +65,7 @@ interface EntryNode {
 /** `inline` is undefined if the body is to stay. */
 type NewContent = Pick<Content, 'metadata' | 'parts'> & { readonly inline: Buffer | undefined };
 
-async function storedContent(place: EntryNode, metadata: Metadata, body: string | undefined): Promise<NewContent> {
-  if (body === undefined) return { metadata, parts: undefined, inline: undefined };
-  return { metadata, ...(await storeBody(place.session, place.paths, place.path, body)) };
-}
+const KEPT = { parts: undefined, inline: undefined };
 
 function putContent(
   place: EntryNode,
@@ -75,11 +73,11 @@ function putContent(
   condition: Condition,
   content: NewContent,
 ): Promise<ETag | undefined> {
-  const { session, paths, path } = place;
+  const { session, path } = place;
   const create = () => createEntry(place, folders, content);
   return untilUndisturbed(async () => {
     if (condition === 'absent') return create();
-    const [, node] = await asOfNow(session, paths.now, () => session.get(path));
+    const [, node] = await session.asOfNow(() => session.get(path));
     if (node === undefined) return condition === 'any' ? ((await create()) ?? DISTURBED) : undefined;
     if (typeof condition !== 'string' && etagAt(node.stat) !== condition.version) return undefined;
     const etag = await replaceEntry(place, node, content);
@@ -149,10 +147,6 @@ function headIn({ data, stat }: Node): Head {
   return { etag: etagAt(stat), writtenMs: stat.writtenMs, metadata: contentIn(data).metadata };
 }
 
-function isNothing(etag: ETag | undefined): boolean {
-  return etag === undefined;
-}
-
 /** Versions begin again where a node is deleted and created again, so that the ETag names its creation, too. */
 export function etagAt({ createdBy, version }: Pick<Stat, 'createdBy' | 'version'>): ETag {
   return etagOf(`${createdBy.toString(16)}-${version}`);
@@ -165,12 +159,11 @@ export async function namesIn(session: Session, path: string): Promise<readonly 
 
 /** One page of ids, in order. */
 export async function pageOf(
-  session: Session,
-  nowPath: string,
+  session: Calls,
   { path, isDivided }: Folder,
   { prefix = '', limit, continuation = '' }: PageOf,
 ): Promise<{ readonly now: EpochMs; readonly ids: readonly string[]; readonly continuation: string | undefined }> {
-  const [{ now }, names = []] = await asOfNow(session, nowPath, () => session.children(path));
+  const [{ now }, names = []] = await session.asOfNow(() => session.children(path));
   const ids: string[] = [];
   const add = (found: readonly string[]): void => {
     for (const id of found) if (id.startsWith(prefix) && id > continuation) ids.push(id);
@@ -183,4 +176,106 @@ export async function pageOf(
     }
   }
   return { now, ids: ids.slice(0, limit), continuation: ids.length > limit ? ids[limit - 1] : undefined };
+}
+
+/** At most so many entries are deleted in one call of a job. */
+const BATCH = 1_000;
+/** A body has its entry within the time of a call. */
+const ORPHAN_MS = 3_600_000;
+
+/** What a lifecycle rule does for blobs. The age of an entry is that of its node's last write, by the leader's time. */
+export function purgeIn(ask: Ask, paths: Paths): Retention['purge'] {
+  return async (keep, options) => {
+    let deleted = 0;
+    for (const kept of keptIn(paths.entries, keep)) {
+      deleted += await purgeFolder({ ask, paths, options }, kept, BATCH - deleted);
+      if (deleted >= BATCH) return 'more';
+    }
+    await purgeBodies({ ask, paths, options });
+    return 'done';
+  };
+}
+
+interface Purge {
+  readonly ask: Ask;
+  readonly paths: Paths;
+  readonly options: CallOptions | undefined;
+}
+
+/**
+ * The oldest entries of a folder are at its end, because their keys count down, but for those that were written out of
+ * turn. It stops at a division of which nothing is old. Each division is its own call.
+ */
+async function purgeFolder(
+  { ask, paths, options }: Purge,
+  { keys: folder, keepMs }: Kept<Folder>,
+  limit: number,
+): Promise<number> {
+  const question = { what: 'delete old entries', kind: 'delete', options } as const;
+  const names = await ask(question, async (session) => {
+    const [, found = []] = await session.asOfNow(() => session.children(folder.path));
+    return found.toSorted().toReversed();
+  });
+  let deleted = 0;
+  for (const division of folder.isDivided ? names : ['']) {
+    const { of, found } = await ask(question, async (session) => {
+      const path = division === '' ? folder.path : `${folder.path}/${division}`;
+      const [{ now }, ids] = await session.asOfNow(() => namesIn(session, path));
+      const old = await purgeIds(session, paths, folder, { ids, before: now - keepMs, limit: limit - deleted });
+      // A new entry makes it again.
+      if (division !== '' && old === ids.length) await session.multi([{ kind: 'delete', path, version: NO_VERSION }]);
+      return { of: ids.length, found: old };
+    });
+    deleted += found;
+    if (deleted >= limit || (found === 0 && of > 0)) break;
+  }
+  return deleted;
+}
+
+async function purgeIds(
+  session: Session,
+  paths: Paths,
+  folder: Folder,
+  { ids, before, limit }: { readonly ids: readonly string[]; readonly before: EpochMs; readonly limit: number },
+): Promise<number> {
+  const stats = await Promise.all(ids.map((id) => session.stat(pathOf(folder, id))));
+  const old = ids.filter((_, index) => {
+    const stat = stats[index];
+    return stat !== undefined && stat.writtenMs < before;
+  });
+  const batch = old.slice(0, limit);
+  await Promise.all(batch.map((id) => purgeEntry(session, paths, pathOf(folder, id))));
+  return batch.length;
+}
+
+async function purgeEntry(session: Session, paths: Paths, path: string): Promise<void> {
+  const node = await session.get(path);
+  // A log is a folder of its texts, and has no first line.
+  const parts = node?.data.includes('\n') === true ? contentIn(node.data).parts : undefined;
+  await dropFolder(session, path);
+  await dropBody(session, paths, parts);
+}
+
+/** Deletes bodies whose entry was never written, or names another one. Each batch is its own call. */
+async function purgeBodies({ ask, paths, options }: Purge): Promise<void> {
+  const question = { what: 'delete bodies without entries', kind: 'delete', options } as const;
+  const ids = await ask(question, (session) => namesIn(session, paths.parts));
+  for (let from = 0; from < ids.length; from += BATCH) {
+    await ask(question, (session) => purgeParts(session, paths, ids.slice(from, from + BATCH)));
+  }
+}
+
+async function purgeParts(session: Calls, paths: Paths, ids: readonly string[]): Promise<void> {
+  const folders = ids.map((id) => ({ id, folder: `${paths.parts}/${id}` }));
+  const [{ now }, nodes] = await session.asOfNow(() => Promise.all(folders.map(({ folder }) => session.get(folder))));
+  const old = folders.flatMap((one, index) => {
+    const node = nodes[index];
+    return node === undefined || node.stat.writtenMs > now - ORPHAN_MS ? [] : [{ ...one, owner: node.data.toString() }];
+  });
+  const owners = await Promise.all(old.map(({ owner }) => session.get(owner)));
+  const orphans = old.filter(({ id }, index) => {
+    const owner = owners[index];
+    return owner === undefined || contentIn(owner.data).parts?.id !== id;
+  });
+  await Promise.all(orphans.map(({ folder }) => dropFolder(session, folder)));
 }

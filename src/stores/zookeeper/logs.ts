@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { DISTURBED } from '../lease-automaton';
 import { type Logs, type TextRange, textsWithin } from '../port';
-import { type Ask, asOfNow, untilUndisturbed } from './ask';
+import { type Ask, untilUndisturbed } from './ask';
 import { created, PART_BYTES, slices } from './bodies';
 import { createIn, pageOf } from './entries';
-import { type Folder, foldersOf, pathOf, type Paths } from './paths';
+import { type Folder, foldersOf, pathOf } from './paths';
 import type { Op } from './protocol';
 import type { Session } from './session';
 
@@ -16,17 +16,17 @@ interface LogData {
 
 const EMPTY: LogData = { bytes: 0, texts: [] };
 
-export function logsIn(ask: Ask, paths: Paths): Logs<Folder> {
+export function logsIn(ask: Ask): Logs<Folder> {
   return {
     create: ({ keys: folder, id, ...question }) =>
-      ask({ ...question, isNothing: (isCreated) => !isCreated }, async (session) => {
+      ask(question, async (session) => {
         const by = await createIn(session, foldersOf(folder, id), pathOf(folder, id), dataOf(EMPTY));
         return by !== undefined;
       }),
     append: ({ keys: folder, id, text, at, ...question }) =>
-      ask({ ...question, isNothing: (isAppended) => !isAppended }, async (session) => {
+      ask(question, async (session) => {
         const path = pathOf(folder, id);
-        const [, node] = await asOfNow(session, paths.now, () => session.get(path));
+        const [, node] = await session.asOfNow(() => session.get(path));
         const log = node === undefined ? undefined : logIn(node.data);
         if (node === undefined || log?.bytes !== at) return false;
         const texts = newTexts(path, text);
@@ -38,16 +38,16 @@ export function logsIn(ask: Ask, paths: Paths): Logs<Folder> {
         return answer.kind === 'done';
       }),
     read: ({ keys: folder, id, from, limit, ...question }) =>
-      ask({ ...question, isNothing: (found) => found === undefined }, (session) =>
+      ask(question, (session) =>
         untilUndisturbed(async () => {
           const path = pathOf(folder, id);
-          const [, node] = await asOfNow(session, paths.now, () => session.get(path));
+          const [, node] = await session.asOfNow(() => session.get(path));
           return node && readRange(session, path, logIn(node.data), { from, limit });
         }),
       ),
     page: ({ keys: folder, prefix, limit, continuation: after, ...question }) =>
       ask(question, async (session) => {
-        const { ids, continuation } = await pageOf(session, paths.now, folder, { prefix, limit, continuation: after });
+        const { ids, continuation } = await pageOf(session, folder, { prefix, limit, continuation: after });
         const nodes = await Promise.all(ids.map((id) => session.get(pathOf(folder, id))));
         const items = ids.flatMap((id, index) => {
           const node = nodes[index];

@@ -135,17 +135,10 @@ function encoded(field: Field): Buffer {
   return Buffer.concat([encoded({ int: bytes.length }), bytes]);
 }
 
-/** Reads the fields of one frame in turn. Each method throws a `RangeError` past the frame's end. */
-export interface Reader {
-  int(): number;
-  long(): bigint;
-  flag(): boolean;
-  bytes(): Buffer;
-  text(): string;
-  list<T>(read: () => T): T[];
-}
+export type Reader = ReturnType<typeof readerOf>;
 
-export function readerOf(frame: Buffer): Reader {
+/** Reads the fields of one frame in turn. Each method throws a `RangeError` past the frame's end. */
+export function readerOf(frame: Buffer) {
   let at = 0;
   const advance = (by: number): number => {
     at += by;
@@ -165,7 +158,7 @@ export function readerOf(frame: Buffer): Reader {
     long: () => frame.readBigInt64BE(advance(8)),
     flag: () => frame.readUInt8(advance(1)) !== 0,
     text: () => bytes().toString(),
-    list: (read) => Array.from({ length: Math.max(0, int()) }, read),
+    list: <T>(read: () => T): T[] => Array.from({ length: Math.max(0, int()) }, read),
   };
 }
 

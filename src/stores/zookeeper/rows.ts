@@ -3,10 +3,10 @@ import type { ListedRow, Metadata } from '../../lease/store';
 import { type Change, DISTURBED, guardedRows, listedLease, type SeenLease } from '../lease-automaton';
 import { STORE_LIMITS } from '../limits';
 import { dateOf, type Rows } from '../port';
-import { type Ask, asOfNow, untilUndisturbed } from './ask';
+import { type Ask, type Calls, untilUndisturbed } from './ask';
 import { etagAt } from './entries';
 import { CODE, NoNodeError } from './errors';
-import { escaped, type Paths } from './paths';
+import { escaped } from './paths';
 import type { Node, Op } from './protocol';
 import type { Session } from './session';
 
@@ -34,10 +34,10 @@ interface SeenRow {
 }
 
 /** @param folder of the rows: those of jobs, or of elections */
-export function rowsIn(ask: Ask, paths: Paths, folder: string): Rows {
+export function rowsIn(ask: Ask, folder: string): Rows {
   return {
     create: ({ job, ...question }, metadata) =>
-      ask({ ...question, isNothing: (etag) => etag === undefined }, async (session) => {
+      ask(question, async (session) => {
         const { row, lease } = nodesOf(folder, job);
         const answer = await session.multi([
           { kind: 'create', path: row, data: dataOf(metadata) },
@@ -48,8 +48,8 @@ export function rowsIn(ask: Ask, paths: Paths, folder: string): Rows {
         throw new NoNodeError();
       }),
     read: ({ job, ...question }) =>
-      ask({ ...question, isNothing: (row) => row === undefined }, async (session) => {
-        const seen = await look(session, paths, folder, job);
+      ask(question, async (session) => {
+        const seen = await look(session, folder, job);
         return seen && listed(seen);
       }),
     /**
@@ -57,9 +57,9 @@ export function rowsIn(ask: Ask, paths: Paths, folder: string): Rows {
      * lease that had ended has still ended then: only a write could have changed that.
      */
     ...guardedRows(({ job, ...question }, decide) =>
-      ask({ ...question, isNothing: (answer) => answer === undefined }, (session) =>
+      ask(question, (session) =>
         untilUndisturbed(async () => {
-          const seen = await look(session, paths, folder, job);
+          const seen = await look(session, folder, job);
           const change = seen && decide({ etag: etagAt(seen.row.stat), lease: leaseIn(seen) });
           if (seen === undefined || change === undefined) return undefined;
           const answer = await session.multi(operationsOf(nodesOf(folder, job), seen, change));
@@ -105,9 +105,9 @@ function brokenEnd({ now, ends = now }: SeenRow): EpochMs {
 }
 
 /** Undefined: there is no such row. */
-function look(session: Session, paths: Paths, folder: string, job: JobName): Promise<SeenRow | undefined> {
+function look(session: Calls, folder: string, job: JobName): Promise<SeenRow | undefined> {
   return untilUndisturbed(async () => {
-    const [{ now, by }, seen] = await asOfNow(session, paths.now, () => readPair(session, folder, job));
+    const [{ now, by }, seen] = await session.asOfNow(() => readPair(session, folder, job));
     return seenAt(seen, now, by);
   });
 }
@@ -131,19 +131,18 @@ function seenAt([row, lease]: Pair, now: EpochMs, by: bigint): SeenRow | undefin
 
 /** The rows of all names, or of one, each as of one instant after the listing's. */
 export async function rowsAmong(
-  session: Session,
-  paths: Paths,
+  session: Calls,
   folder: string,
   names: readonly string[],
 ): Promise<ReadonlyMap<JobName, ListedRow>> {
-  const [{ now, by }, pairs] = await asOfNow(session, paths.now, () =>
+  const [{ now, by }, pairs] = await session.asOfNow(() =>
     Promise.all(names.map((name) => readPair(session, folder, name))),
   );
   const rows = new Map<JobName, ListedRow>();
   for (const [index, pair] of pairs.entries()) {
     const job = (names[index] ?? '') as JobName;
     const first = seenAt(pair, now, by);
-    const seen = first === DISTURBED ? await look(session, paths, folder, job) : first;
+    const seen = first === DISTURBED ? await look(session, folder, job) : first;
     if (seen !== undefined) rows.set(job, listed(seen));
   }
   return rows;

@@ -1,26 +1,20 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import type { ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
 import type { ListedRows } from '../facets/rows';
 import type { Members } from '../http/url';
-import { asOfNow, asker } from './ask';
+import { LAYOUT_VERSION } from '../port';
+import { asker, type Calls } from './ask';
 import { contentIn } from './bodies';
 import { connectionsOf } from './connections';
-import { entriesIn, etagAt, namesIn } from './entries';
+import { entriesIn, etagAt, namesIn, purgeIn } from './entries';
 import { CODE, FAULTS, NoNodeError, ZooKeeperError } from './errors';
 import { logsIn } from './logs';
-import { type Paths, pathOf, pathsIn } from './paths';
+import { pathOf, type Paths, pathsIn } from './paths';
 import { NO_VERSION } from './protocol';
-import { purgeIn } from './retention';
 import { nodesOf, rowsAmong, rowsIn } from './rows';
 import type { Session } from './session';
-
-/**
- * The version of the nodes. A later one must leave them usable for the release before it, because the instances of both
- * run side by side.
- */
-const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',
@@ -31,38 +25,32 @@ const REMEDIES: Trial['remedies'] = {
 };
 
 /**
- * The rows, controls, ledger and logs in nodes of ZooKeeper 3.5 or later. Each row is a node, and its lease a node below
- * it (`rows.ts`).
+ * Rows, controls, ledger and logs in nodes of ZooKeeper 3.5 or later. Each row is a node, and its lease a node below it.
  *
- * **The guard** is a transaction that checks the version of the row and that of the lease, and then sets one of them.
- * The leader carries out one transaction at a time, once most servers have it. An ETag is the node's version, with the
- * number of the transaction that created it: versions begin again where a node is deleted and created again.
- *
- * **The fence** is the token in the row's metadata, as in every store. The version is not a token: a claim makes one
- * token, and rows that are moved to another store keep theirs.
+ * **The guard** is a transaction that checks the version of the row and that of the lease, and then sets one of them. The
+ * leader carries out one transaction at a time, once most servers have it. An ETag is the node's version, with the number
+ * of the transaction that created it: versions begin again where a node is deleted and created again. For the same reason
+ * the fence is the token in the row's metadata, as in every store.
  *
  * **Time.** An answer to a write has the leader's time of that write, and an answer to a read has none. So each read
  * follows an empty write to the node `now` on the same connection, without waiting for its answer. That gives the time,
- * and makes a server that lags behind catch up first: `sync` would not, because a leader that has just been replaced
- * answers it too. The price is one transaction, with its write to disk, for each read. A lease ends its length after
- * its node's last write, both by the leader's time. Trust is computed from the dates of acquisition and claim, as for
- * every store.
+ * and makes a server that lags behind catch up first: a leader that has just been replaced answers `sync` too. The price
+ * is one transaction, with its write to disk, for each read. A lease ends its length after its node's last write, both by
+ * the leader's time.
  *
  * **The weak spots**
- * - Leaders have their own clocks. If a new leader's is ahead, or the clock is set ahead, leases end early, and for up
- *   to the difference two holders may trust theirs; the version still admits one writer. If it is behind, leases last
- *   longer.
- * - `writeRow` sees that the lease lasts, and then writes if the lease was not written meanwhile. A write that arrives
- *   after the lease's end succeeds if the lease was not taken. The date of the answer ends its holder's trust.
- * - The node of an entry that is deleted and created again between the look and the write of one call, and written as
- *   often as before, passes for the old one. Rows are never deleted.
+ * - Leaders have their own clocks. If a new leader's is ahead, or the clock is set ahead, leases end early, and for up to
+ *   the difference two holders may trust theirs; the version still admits one writer. If it is behind, leases last longer.
+ * - `writeRow` sees that the lease lasts, and then writes if the lease was not written meanwhile. A write that arrives after
+ *   the lease's end succeeds if the lease was not taken. The date of the answer ends its holder's trust.
+ * - The node of an entry that is deleted and created again between the look and the write of one call, and written as often
+ *   as before, passes for the old one. Rows are never deleted.
  * - Each server keeps all nodes in memory. Retention bounds the ledger; `keep` is best short.
  *
  * **Not used.** An ephemeral node ends with its session, and a session belongs to a connection: all jobs of an instance
- * would have leases of one length, which go on while a handler is stalled, because the client's pings and not the
- * holder's renewals keep the session. A lease that is handed to the instance that runs the attempt has no session to
- * move to. Its end would take row and token along, or leave no sign that a run was interrupted. Watches would tell each
- * instance of each change; a tick lists once instead.
+ * would have leases of one length, kept by the client's pings even while a handler is stalled. A lease that is handed over
+ * has no session to move to, and its end would take row and token along. Watches would tell each instance of each change; a
+ * tick lists once instead.
  */
 export function zooKeeper(options: AdapterOptions<Members>): Adapter {
   const { server: ensemble, container, clock, callTimeoutMs, onOutcome } = options;
@@ -70,25 +58,25 @@ export function zooKeeper(options: AdapterOptions<Members>): Adapter {
   const location = `${ensemble.location}/${container}`;
   const paths = pathsIn(ensemble.prefix, container);
   const { elections } = paths;
-  const ask = asker({ location, clock, callTimeoutMs, withSession, onOutcome, faults: FAULTS });
+  const ask = asker({ location, clock, callTimeoutMs, withSession, now: paths.now, onOutcome, faults: FAULTS });
   return adapterOf({
     location,
     clock,
     prepare: (question) => ask(question, (session) => prepareLayout(session, paths)),
-    jobs: rowsIn(ask, paths, paths.jobs),
+    jobs: rowsIn(ask, paths.jobs),
     listJobs: (question, only) => ask(question, (session) => listJobs(session, paths, only)),
-    elections: rowsIn(ask, paths, elections),
+    elections: rowsIn(ask, elections),
     listElections: (question) =>
       ask(question, async (session) => {
-        const [, names] = await asOfNow(session, paths.now, () => namesIn(session, elections));
-        return rowsAmong(session, paths, elections, names);
+        const [, names] = await session.asOfNow(() => namesIn(session, elections));
+        return rowsAmong(session, elections, names);
       }),
     entries: entriesIn(ask, paths),
-    logs: logsIn(ask, paths),
+    logs: logsIn(ask),
     keys: paths.entries,
     purge: purgeIn(ask, paths),
     async look(question) {
-      const now = await ask(question, (session) => lookForLayout(session, paths));
+      const now = await ask(question, (session) => lookForLayout(session));
       // Without a container there is nothing to write, and so no time.
       return { isThere: now !== undefined, date: now ?? clock.now(), cutMs: 0 };
     },
@@ -103,11 +91,11 @@ export function zooKeeper(options: AdapterOptions<Members>): Adapter {
 }
 
 /** Makes the nodes of a container, and that of the time last, by which all other calls see that it exists. */
-async function prepareLayout(session: Session, paths: Paths): Promise<void> {
-  if ((await lookForLayout(session, paths)) !== undefined) return;
+async function prepareLayout(session: Calls, paths: Paths): Promise<void> {
+  if ((await lookForLayout(session)) !== undefined) return;
   const above = paths.container.split('/').map((_, index, names) => names.slice(0, index + 1).join('/'));
   for (const path of above.slice(1, -1)) await make(session, path, '');
-  await make(session, paths.container, VERSION);
+  await make(session, paths.container, LAYOUT_VERSION);
   for (const path of [...paths.made, paths.now]) await make(session, path, '');
 }
 
@@ -119,9 +107,9 @@ async function make(session: Session, path: string, text: string): Promise<void>
 }
 
 /** The leader's time if the container exists. */
-async function lookForLayout(session: Session, paths: Paths): Promise<EpochMs | undefined> {
+async function lookForLayout(session: Calls): Promise<EpochMs | undefined> {
   try {
-    const [{ now }] = await asOfNow(session, paths.now, () => Promise.resolve());
+    const [{ now }] = await session.asOfNow(() => Promise.resolve());
     return now;
   } catch (error) {
     if (error instanceof NoNodeError) return undefined;
@@ -130,15 +118,15 @@ async function lookForLayout(session: Session, paths: Paths): Promise<EpochMs | 
 }
 
 /** Asks for the names, and then for all rows and controls without waiting in between. */
-async function listJobs(session: Session, paths: Paths, only: JobName | undefined): Promise<ListedRows> {
+async function listJobs(session: Calls, paths: Paths, only: JobName | undefined): Promise<ListedRows> {
   const controlFolder = paths.entries('controls').path;
-  const [{ now: date }, [rowNames, controlNames]] = await asOfNow(session, paths.now, () =>
+  const [{ now: date }, [rowNames, controlNames]] = await session.asOfNow(() =>
     only === undefined
       ? Promise.all([namesIn(session, paths.jobs), namesIn(session, controlFolder)])
       : Promise.resolve([[only], [only]]),
   );
   const [rows, controls] = await Promise.all([
-    rowsAmong(session, paths, paths.jobs, rowNames ?? []),
+    rowsAmong(session, paths.jobs, rowNames ?? []),
     controlsOf(session, paths, controlNames ?? []),
   ]);
   return { date, rows, controls };

@@ -36,7 +36,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       drop('stores/lease-automaton.ts:acquire', operation('!==')),
       drop('stores/lease-automaton.ts:write', operation('!==')),
-      become('stores/memory/entries.ts:holds', returned('version'), 'entry !== undefined'),
+      become('stores/memory/ports.ts:holds', returned('version'), 'entry !== undefined'),
     ],
   },
   {
