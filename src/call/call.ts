@@ -40,15 +40,12 @@ export type Send = (
   limits: { readonly signal: AbortSignal; readonly mostBytes: number },
 ) => Promise<Answer>;
 
-/** What calls need of their app. */
 export interface CallMeans {
   readonly clock: Clock;
   readonly guard: Guard;
   readonly readSetting: ReadSetting;
   readonly send: Send;
-  /** A token for an audience. */
   readonly tokenFor: (audience: string) => Promise<string>;
-  /** Receives what came of each request. */
   readonly onOutcome?: ((outcome: RequestOutcome) => void) | undefined;
 }
 
@@ -60,7 +57,6 @@ interface Given {
   readonly kept: Kept;
 }
 
-/** A job's call, as one attempt makes it. */
 interface Calling extends Given {
   readonly call: CallSpec;
   readonly filled: FilledCall;
@@ -197,7 +193,6 @@ async function ask(calling: Calling, asked: Asked): Promise<Answer> {
   }
 }
 
-/** Sends a request, and tells what came of it. */
 async function send({ means, hide }: Calling, asked: Asked, signal: AbortSignal): Promise<Answer> {
   const { address, method } = asked;
   const { clock, onOutcome } = means;
@@ -247,7 +242,6 @@ async function keep({ kept, context }: Calling, operation: Operation): Promise<b
   }
 }
 
-/** Polls an operation until it ends. */
 async function follow(
   calling: Calling,
   first: Operation,

@@ -49,6 +49,7 @@ export function activityFence(
       return known.trust?.holds === true;
     },
   };
+  const fence = createFence(run.job, run.token as Token, trust, keptFromHandlers(coordinator));
   const check = async (): Promise<void> => {
     if (trust.holds) return;
     known.reading ??= read(coordinator, run, known).finally(() => {
@@ -56,7 +57,6 @@ export function activityFence(
     });
     await known.reading;
   };
-  const fence = createFence(run.job, run.token as Token, trust, keptFromHandlers(coordinator));
   return {
     token: run.token,
     get trusts() {

@@ -6,12 +6,10 @@ import type { RecordedError } from '../core/recorded-error';
 import type { AbortCode, AttemptEnd } from '../core/run';
 import { AttemptAbortedError } from '../handler/handler';
 
-/** How a call of a handler ended. */
 export type Handled =
   | {
       readonly kind: 'returned';
       readonly result: unknown;
-      /** What it had that JSON cannot hold. */
       readonly changes: readonly string[];
     }
   | (Extract<AttemptEnd, { kind: 'threw' }> & { readonly error: RecordedError });
@@ -33,10 +31,7 @@ export interface Aborter {
 
 export function createAborter(): Aborter {
   const controller = new AbortController();
-  let settle: (end: Aborted) => void = () => undefined;
-  const aborted = new Promise<Aborted>((resolve) => {
-    settle = resolve;
-  });
+  const { promise: aborted, resolve: settle } = Promise.withResolvers<Aborted>();
   return {
     signal: controller.signal,
     aborted,
@@ -58,9 +53,7 @@ export function abortForShutdown({ aborter }: RunningCall): void {
   aborter.abort('draining', 'instanceStopped', 'the instance is being shut down');
 }
 
-/** The limits that end a call. */
 export interface Bounds {
-  /** For messages. */
   readonly what: string;
   readonly ends: { readonly afterMs: Millis; readonly end: Aborted; readonly message: string } | undefined;
   readonly stallAfterMs: Millis | undefined;
@@ -107,11 +100,7 @@ export async function callBounded(
   const stall = stallTimer(clock, bounds, aborter);
   const { ends } = bounds;
   const cancelEnd =
-    ends === undefined
-      ? undefined
-      : clock.after(ends.afterMs, () => {
-          aborter.abort(ends.end.code, ends.end.reason, ends.message);
-        });
+    ends && clock.after(ends.afterMs, () => aborter.abort(ends.end.code, ends.end.reason, ends.message));
   const handled = call(stall.progress);
   const first = await Promise.race([handled, aborter.aborted]);
   cancelEnd?.();

@@ -8,7 +8,6 @@ import { type Rank, rankedQueue } from '../core/ranked-queue';
  */
 const TOGETHER_MS: Millis = 5;
 
-/** The permission to run one handler. */
 export interface Permit {
   /** How long it had to be waited for; 0 if one was free. */
   readonly waitedMs: Millis;
@@ -21,19 +20,10 @@ export interface Patience {
   readonly atMostMs: Millis;
 }
 
-/** The handlers that this process may run at once. */
-export interface ConcurrencyLimit {
-  readonly limit: number;
-  /**
-   * Waits for a permit, in the order of the ranks.
-   *
-   * @returns undefined once the signal is aborted or the patience is over. A signal that is aborted right after the
-   *   permit was given leaves the permit with the caller, who gives it back.
-   */
-  take(rank: Rank, patience: Patience): Promise<Permit | undefined>;
-}
+export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
 
-export function createConcurrencyLimit(clock: Clock, limit: number): ConcurrencyLimit {
+/** The handlers that this process may run at once. */
+export function createConcurrencyLimit(clock: Clock, limit: number) {
   const waiting = rankedQueue<() => void>();
   let free = limit;
   /** Counts the times when permits that were free are given away together. */
@@ -72,7 +62,13 @@ export function createConcurrencyLimit(clock: Clock, limit: number): Concurrency
 
   return {
     limit,
-    take: (rank, { signal, atMostMs }) =>
+    /**
+     * Waits for a permit, in the order of the ranks.
+     *
+     * @returns undefined once the signal is aborted or the patience is over. A signal that is aborted right after the
+     *   permit was given leaves the permit with the caller, who gives it back.
+     */
+    take: (rank: Rank, { signal, atMostMs }: Patience): Promise<Permit | undefined> =>
       new Promise((resolve) => {
         if (signal.aborted) {
           resolve(undefined);

@@ -52,7 +52,6 @@ export interface Env {
   readonly newId: () => string;
   /** The function app that this process belongs to: a region, a slot, a blue or green side. */
   readonly deployment: string;
-  /** The revision of the jobs file that this process has loaded. */
   readonly revision: number;
   readonly jobs: ReadonlyMap<JobName, RunnableJob>;
   readonly settings: Settings;
@@ -75,9 +74,7 @@ export interface ProcessState {
   readonly sends: Map<Promise<void>, JobName | ''>;
   readonly health: Health;
   readonly load: Load;
-  /** The attempts and items that run in this process. */
   readonly running: Set<RunningCall>;
-  /** The ticks that run in this process. */
   readonly ticks: Set<RunningTick>;
   readonly handOvers: HandOvers;
   /** The last run of each job that ended in this process. */
@@ -103,7 +100,6 @@ export interface ProcessState {
 /** One for each process and storage account. Decision 044. */
 export interface Coordinator extends Env, ProcessState {}
 
-/** A coordinator at the start of its process. */
 export function createCoordinator(env: Env, load = new Load()): Coordinator {
   return {
     ...env,
@@ -145,6 +141,5 @@ export interface PresenceFacts {
   readonly version: string;
   /** The storage account of the task hub, without secrets. */
   readonly hubAccount: string | undefined;
-  /** The longest time between two fires of its timer. */
   readonly tickEveryMs: Millis;
 }

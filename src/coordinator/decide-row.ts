@@ -1,5 +1,5 @@
-import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
-import { type Control, controlOf } from '../core/control';
+import type { EpochMs, ETag, Millis } from '../core/brand';
+import { controlOf } from '../core/control';
 import type { Clock } from '../core/clock';
 import type { Decision, Situation } from '../core/decide/situation';
 import { decide } from '../core/decide/decide';
@@ -12,12 +12,11 @@ import { isFanOut, isOrchestration, silentAfterMs } from '../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import type { ListedControl, ListedRow } from '../lease/store';
 import type { Coordinator, RunnableJob } from './coordinator';
-import { listBeats } from './beat';
+import { listBeats } from './run-pieces';
 import { readUnlessForeign } from './ledger';
 import type { RequiredWatch, BackfillWatch } from './ledger-watch';
 import type { Ask } from './row-writer';
 
-/** One job in a listing. */
 export interface JobListing {
   readonly row: ListedRow;
   readonly control: ListedControl | undefined;
@@ -25,7 +24,6 @@ export interface JobListing {
   readonly listedAt: EpochMs;
 }
 
-/** A decision with its row. */
 export interface JobDecision {
   readonly decision: Decision;
   readonly row: Row;
@@ -40,7 +38,6 @@ export interface RowVersion {
   readonly firstSeenAt: EpochMs;
   /** The end of its run, if the run is known to have a final record. */
   readonly ended?: RecordedEnd;
-  /** The last beat of its items. */
   readonly beat?: LastBeat | undefined;
   /** When its lease was first seen broken, on the monotonic clock. */
   readonly brokenSince?: Millis | undefined;
@@ -48,7 +45,6 @@ export interface RowVersion {
   readonly silenceTold?: true;
 }
 
-/** What a process knows of a job beside the listing. */
 export interface RowNotes {
   readonly version: RowVersion | undefined;
   /** An acquisition of this process that a listing may show, and the lease before it. */
@@ -82,13 +78,15 @@ export async function decideRow(
   seen: JobListing,
 ): Promise<JobDecision> {
   const { coordinator, required, backfills } = state;
+  const { clock, store, revision, serviceTime, settings } = coordinator;
+  const { spec } = job;
   const { etag } = seen.row;
   const control = controlOf(seen.control);
   const row = decodeRow(seen.row.metadata);
   checkAhead(row, seen.listedAt);
   // The holder's jobs file may have another length than ours.
-  const leaseMs = Math.max(job.spec.leaseMs, row.leaseMs ?? 0);
-  let version = versionOf(notes.version, seen, coordinator.clock);
+  const leaseMs = Math.max(spec.leaseMs, row.leaseMs ?? 0);
+  let version = versionOf(notes.version, seen, clock);
   const learn = (news: Partial<RowVersion>): void => {
     version = { ...version, ...news };
     notes.learned?.(version);
@@ -97,13 +95,28 @@ export async function decideRow(
   const lease = leaseOf(coordinator, leaseMs, { version, unanswered: notes.unanswered }, seen.row);
   const lookAheadMs = isForeign(coordinator, row) ? undefined : notes.lookAheadMs;
   let beat = knownBeat(version, seen.listedAt);
-  const decideWith = (record: Situation['record']): Decision =>
-    decide({
-      ...situationOf(coordinator, job, seen, { row, lease, control, record, beat, version, lookAheadMs }),
+  const decideWith = (record: Situation['record']): Decision => {
+    const { ended, firstSeenAt } = version;
+    return decide({
+      job: spec,
+      revision,
+      row: ended === undefined ? row : withRecordedEnd(row, ended, spec),
+      lease,
+      control,
+      listedAt: seen.listedAt,
+      firstSeenAt,
+      now: serviceTime.now(),
+      record,
+      beat,
+      lookAheadMs: lookAheadMs ?? settings.lookAheadMs,
+      sweepIntervalMs: settings.sweepIntervalMs,
+      attemptLimitMs: attemptLimitMs(coordinator, spec),
+      itemsLimitMs: waitsLimitMs(job),
       handedOver: notes.handedOver,
-      required: required.known(job.spec),
-      backfillLedger: backfills.known(job.spec.name, { row, etag, control }),
+      required: required.known(spec),
+      backfillLedger: backfills.known(spec.name, { row, etag, control }),
     });
+  };
   let known: Situation['record'] = version.ended === undefined ? 'unread' : 'final';
   let decision = decideWith(known);
   if (decision.kind === 'readBeat') {
@@ -113,18 +126,21 @@ export async function decideRow(
     decision = decideWith(known);
   }
   if (decision.kind === 'readRecord') {
-    const record = await runRecord(coordinator, job.spec.name, row.run?.key ?? '');
-    known = record === 'unreadable' ? record : stateOf(record, row);
-    if (record !== 'unreadable' && record?.state === 'final') learn({ ended: recordedEnd(record) });
+    const read = (signal: AbortSignal) => readUnlessForeign(store, spec.name, row.run?.key ?? '', signal);
+    const found = await within(clock, CALL_LIMIT_MS, read);
+    const record = found === 'foreign' ? undefined : found?.record;
+    // An unreadable record counts as existing: it may have replaced the end of the run.
+    known = found === 'foreign' ? 'unreadable' : stateOf(record, row);
+    if (record?.state === 'final') learn({ ended: recordedEnd(record) });
     decision = decideWith(known);
   }
   // Each reading answers for one job at least, unless its row changes meanwhile.
-  for (let left = job.spec.requires.length; decision.kind === 'readRequired' && left > 0; left -= 1) {
+  for (let left = spec.requires.length; decision.kind === 'readRequired' && left > 0; left -= 1) {
     await required.read(decision.jobs, decision.since, seen.listedAt);
     decision = decideWith(known);
   }
   for (let left = BACKFILL_READINGS; decision.kind === 'readBackfill' && left > 0; left -= 1) {
-    await backfills.read(job.spec, { row, etag, control }, decision.due);
+    await backfills.read(spec, { row, etag, control }, decision.due);
     decision = decideWith(known);
   }
   return { decision, row, etag, lease };
@@ -140,44 +156,8 @@ function versionOf(
   return { ...version, brokenSince: lease === 'broken' ? (version.brokenSince ?? clock.monotonic()) : undefined };
 }
 
-/** Everything that the decision depends on. */
-function situationOf(
-  coordinator: Coordinator,
-  { spec, handler }: RunnableJob,
-  seen: JobListing,
-  facts: {
-    readonly row: Row;
-    readonly lease: Situation['lease'];
-    readonly control: Control;
-    readonly record: Situation['record'];
-    readonly beat: Situation['beat'];
-    readonly version: RowVersion;
-    readonly lookAheadMs: Millis | undefined;
-  },
-): Situation {
-  const { row, lease, control, record, beat, version } = facts;
-  const { revision, serviceTime, settings } = coordinator;
-  const { ended } = version;
-  return {
-    job: spec,
-    revision,
-    row: ended === undefined ? row : withRecordedEnd(row, ended, spec),
-    lease,
-    control,
-    listedAt: seen.listedAt,
-    firstSeenAt: version.firstSeenAt,
-    now: serviceTime.now(),
-    record,
-    beat,
-    lookAheadMs: facts.lookAheadMs ?? settings.lookAheadMs,
-    sweepIntervalMs: settings.sweepIntervalMs,
-    attemptLimitMs: attemptLimitMs(coordinator, spec),
-    itemsLimitMs: waitsLimitMs(spec, handler),
-  };
-}
-
 /** How long the run may wait for its items or its orchestration; 0: it has neither. */
-function waitsLimitMs(spec: JobSpec, handler: RunnableJob['handler']): Millis {
+function waitsLimitMs({ spec, handler }: RunnableJob): Millis {
   if (isFanOut(handler)) return itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS;
   return isOrchestration(handler) ? itemsDeadlineMs(spec) + ITEMS_MARGIN_MS : 0;
 }
@@ -208,21 +188,8 @@ async function readBeat({ clock, store }: Coordinator, job: RunnableJob, { run, 
   return newestBeat(beats, token, silentAfterMs(job.handler));
 }
 
-/** Whether another deployment is the job's incumbent. */
 export function isForeign({ deployment }: Coordinator, { incumbent }: Row): boolean {
   return incumbent !== undefined && incumbent !== deployment;
-}
-
-/** An unreadable record counts as existing: it may have replaced the end of the run. */
-async function runRecord(
-  coordinator: Coordinator,
-  job: JobName,
-  key: string,
-): Promise<LedgerRecord | 'unreadable' | undefined> {
-  const found = await within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
-    readUnlessForeign(coordinator.store, job, key, signal),
-  );
-  return found === 'foreign' ? 'unreadable' : found?.record;
 }
 
 function stateOf(record: LedgerRecord | undefined, { execution }: Row): Situation['record'] {

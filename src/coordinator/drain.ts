@@ -1,16 +1,15 @@
 import type { HandOver } from './hand-overs';
-import type { Ask } from './row-writer';
+import { type Ask, asking } from './row-writer';
 import { writeAtRest } from './held';
 import { isFanOut } from '../handler/handlers';
-import { type Beats, isLeftToItems, leaveBeats, listBeats, runsAtWork } from './beat';
-import { untilAnswered } from '../lease/deadline';
+import { type Beats, isLeftToItems, leaveBeats, listBeats, runsAtWork } from './run-pieces';
 import { acquire, release } from '../lease/acquire';
 import { decodeRow } from '../core/row';
 import { nobodyBeats } from '../core/fan-out';
 import type { Millis, JobName, LeaseId, Token } from '../core/brand';
 import { sleep } from '../core/clock';
 import { type Aborter, type RunningCall, abortForShutdown } from './bounded';
-import type { Coordinator, RunnableJob } from './coordinator';
+import type { Coordinator } from './coordinator';
 
 /** The host gives its shutdown hook 5 s, and we plan for 2: leases that are not released by then expire. */
 const DRAIN_LIMIT_MS: Millis = 2_000;
@@ -61,7 +60,6 @@ export async function drain(coordinator: Coordinator): Promise<void> {
   await sleep(clock, ANSWER_MS);
 }
 
-/** How a shutdown leaves the items of one run. */
 interface Leaving {
   readonly coordinator: Coordinator;
   readonly beats: Beats;
@@ -75,14 +73,13 @@ interface Leaving {
  * does not end, or storage does not answer, the silence of the items decides. Decision 089. Decision 090.
  */
 function leaveItems(coordinator: Coordinator, remaining: () => Millis): readonly Promise<void>[] {
-  const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
+  const ask = asking(coordinator, remaining);
   // An orchestration of the app outlives its hosts. A run of one has no items here.
-  const fanning = runsAtWork(coordinator).filter(({ job }) => isFannedOut(coordinator.jobs.get(job as JobName)));
+  const fanning = runsAtWork(coordinator).filter(({ job }) => {
+    const handler = coordinator.jobs.get(job as JobName)?.handler;
+    return handler !== undefined && isFanOut(handler);
+  });
   return fanning.map((beats) => leave({ coordinator, beats, remaining, ask }));
-}
-
-function isFannedOut(job: RunnableJob | undefined): boolean {
-  return job !== undefined && isFanOut(job.handler);
 }
 
 async function leave(leaving: Leaving): Promise<void> {
@@ -124,7 +121,6 @@ async function handOn(leaving: Leaving): Promise<void> {
   else await release(coordinator, name, lease, remaining);
 }
 
-/** The time limit of a release. */
 const GIVE_BACK_LIMIT_MS = 2_000;
 
 /**
@@ -141,18 +137,14 @@ export async function giveBack(coordinator: Coordinator, name: JobName, handOver
   const started = clock.monotonic();
   const remaining = (): Millis => GIVE_BACK_LIMIT_MS - (clock.monotonic() - started);
   const answer = release(coordinator, name, handOver, remaining);
-  const over = answer.then(ignore, ignore);
+  // The caller gets the error.
+  const over = answer.catch(() => undefined);
   handOvers.releases.add(over);
   try {
     await answer;
   } finally {
     handOvers.releases.delete(over);
   }
-}
-
-/** The caller of `giveBack` gets the error. */
-function ignore(): void {
-  return undefined;
 }
 
 /** Gives back all hand-overs of this process that it has not seen claimed. Never rejects, because leases expire. */

@@ -40,7 +40,6 @@ const FIRST_ANSWER_MS: Millis = 5_000;
 /** An attempt that could not leave for so long leaves its entry behind. Its row shows others that it is out. */
 const LEAVES_WITHIN_MS: Millis = 2_000;
 
-/** One attempt that asks for a place in its group. */
 interface Asker {
   readonly group: JobGroup;
   readonly member: WaitingMember;
@@ -57,30 +56,18 @@ interface Asking extends Asker {
   reject(mistake: unknown): void;
 }
 
-/** The calls of one process for one group. All its attempts share them. Decision 074. */
-interface Doorkeeper {
-  /**
-   * Waits for a place.
-   *
-   * @returns for how long it was waited, 0 if there was a place at once; undefined once the signal is aborted or the
-   *   patience is over
-   */
-  enter(asker: Asker, patience: Patience): Promise<Millis | undefined>;
-  /** Gives the place back, or stops waiting. Never rejects, and ends after 2 s at most. */
-  leave(member: Member): Promise<void>;
-}
+const doorkeepers = new WeakMap<object, Map<string, ReturnType<typeof createDoorkeeper>>>();
 
-const doorkeepers = new WeakMap<object, Map<string, Doorkeeper>>();
-
-function doorkeeperOf(surroundings: GroupProcess, group: string): Doorkeeper {
-  const own = doorkeepers.get(surroundings) ?? new Map<string, Doorkeeper>();
+function doorkeeperOf(surroundings: GroupProcess, group: string) {
+  const own = doorkeepers.get(surroundings) ?? new Map<string, ReturnType<typeof createDoorkeeper>>();
   doorkeepers.set(surroundings, own);
   const doorkeeper = own.get(group) ?? createDoorkeeper(surroundings, group);
   own.set(group, doorkeeper);
   return doorkeeper;
 }
 
-function createDoorkeeper(surroundings: GroupProcess, name: string): Doorkeeper {
+/** The calls of one process for one group. All its attempts share them. Decision 074. */
+function createDoorkeeper(surroundings: GroupProcess, name: string) {
   const { clock } = surroundings;
   const asking = new Map<string, Asking>();
   const leaving = new Map<string, Member>();
@@ -163,21 +150,24 @@ function createDoorkeeper(surroundings: GroupProcess, name: string): Doorkeeper 
   };
 
   return {
-    enter: (asker, patience) => {
+    /**
+     * Waits for a place.
+     *
+     * @returns for how long it was waited, 0 if there was a place at once; undefined once the signal is aborted or the
+     *   patience is over
+     */
+    enter(asker: Asker, patience: Patience): Promise<Millis | undefined> {
       const id = idOf(asker.member);
       return new Promise((resolve, reject) => {
-        const one = askingOf(clock, asker, patience, {
-          end: () => asking.delete(id),
-          resolve,
-          reject,
-        });
+        const one = askingOf(clock, asker, patience, { end: () => asking.delete(id), resolve, reject });
         if (one === undefined) return;
         asking.set(id, one);
         door.report = asker.report;
         begin();
       });
     },
-    leave: (member) =>
+    /** Gives the place back, or stops waiting. Never rejects, and ends after 2 s at most. */
+    leave: (member: Member): Promise<void> =>
       new Promise((resolve) => {
         const id = idOf(member);
         const end = (): void => {
@@ -260,12 +250,10 @@ const CHECK_ROWS_EVERY_MS: Millis = 5_000;
 /** The rows of more jobs than this are read by one listing of all. */
 const ROWS_ONE_BY_ONE = 8;
 
-/** What a group needs of its process. */
 interface GroupProcess extends Pick<Coordinator, 'clock' | 'health' | 'serviceTime'> {
   readonly store: Pick<LeaseStore, 'readGroup' | 'writeGroup' | 'list'>;
 }
 
-/** A group as this process saw it last. */
 interface Seen {
   readonly group: Group;
   /** Undefined: there is no such group in storage yet. */
@@ -277,23 +265,7 @@ function idOf({ job, token }: Member): string {
 }
 
 /** A group in storage, as one process reads and writes it. */
-interface Door {
-  /** Takes events about the group. */
-  report: Report | undefined;
-  /** What is known is enough for those that leave; those that ask read the group where others write it too. */
-  current(isAsked: boolean): Promise<{ readonly seen: Seen; readonly isRead: boolean }>;
-  /** False: another process has written the group since. */
-  write(next: Group, seen: Seen): Promise<boolean>;
-  /** The group is read the next time. */
-  forget(): void;
-  isOut(member: Member): boolean;
-  /** Returns whether one of them turns out to be out. */
-  checkRows(members: readonly Member[]): Promise<boolean>;
-  /** Whether a call that failed so is to be repeated. Otherwise it is a mistake of this program. */
-  isPassing(error: unknown): boolean;
-}
-
-export function createDoor(surroundings: GroupProcess, name: string): Door {
+export function createDoor(surroundings: GroupProcess, name: string) {
   const { clock, store } = surroundings;
   const calling = <T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> => within(clock, CALL_LIMIT_MS, call);
   const out = new Set<string>();
@@ -303,9 +275,10 @@ export function createDoor(surroundings: GroupProcess, name: string): Door {
   /** Another process wrote the group last time, so that what is known is probably old. */
   let isShared = false;
   let checkedRowsAt = -Infinity;
-  const door: Door = {
-    report: undefined,
-    async current(isAsked) {
+  const door = {
+    report: undefined as Report | undefined,
+    /** What is known is enough for those that leave; those that ask read the group where others write it too. */
+    async current(isAsked: boolean): Promise<{ readonly seen: Seen; readonly isRead: boolean }> {
       if (known !== undefined && !(isShared && isAsked)) return { seen: known, isRead: false };
       const found = await calling((signal) => store.readGroup(name, { signal }));
       const seen = { group: found === undefined ? EMPTY_GROUP : readGroup(name, found.body), etag: found?.etag };
@@ -316,7 +289,8 @@ export function createDoor(surroundings: GroupProcess, name: string): Door {
       lastEtag = seen.etag;
       return { seen, isRead: true };
     },
-    async write(next, { etag }) {
+    /** False: another process has written the group since. */
+    async write(next: Group, { etag }: Seen): Promise<boolean> {
       known = undefined;
       const answer = await calling((signal) => store.writeGroup(name, storeGroup(next), etag, { signal }));
       if (answer.kind === 'refused') {
@@ -329,11 +303,12 @@ export function createDoor(surroundings: GroupProcess, name: string): Door {
       for (const id of out) if (!members.has(id)) out.delete(id);
       return true;
     },
-    forget() {
+    forget(): void {
       known = undefined;
     },
-    isOut: (member) => out.has(idOf(member)),
-    async checkRows(members) {
+    isOut: (member: Member): boolean => out.has(idOf(member)),
+    /** Returns whether one of them turns out to be out. */
+    async checkRows(members: readonly Member[]): Promise<boolean> {
       if (members.length === 0 || clock.monotonic() - checkedRowsAt < CHECK_ROWS_EVERY_MS) return false;
       checkedRowsAt = clock.monotonic();
       const jobs = await rowsOf(new Set(members.map(({ job }) => job)), store, calling);
@@ -341,7 +316,8 @@ export function createDoor(surroundings: GroupProcess, name: string): Door {
       for (const member of found) out.add(idOf(member));
       return found.length > 0;
     },
-    isPassing(error) {
+    /** Whether a call that failed so is to be repeated. Otherwise it is a mistake of this program. */
+    isPassing(error: unknown): boolean {
       known = undefined;
       // The lease is renewed or lost by separate calls. While it holds, this one is repeated.
       if (error instanceof StoreError) return true;
@@ -390,7 +366,6 @@ export interface Membership {
   leave(): Promise<void>;
 }
 
-/** Of an attempt whose job has no group. */
 export const NO_MEMBERSHIP: Membership = { isNeeded: false, enter: async () => 0, leave: async () => undefined };
 
 /** @param mayHavePlace an earlier attempt of the run may have left its place to this one */

@@ -7,7 +7,6 @@ import type { Metadata } from '../lease/store';
 /** Most hand-overs are claimed within two polls of the hub's queues. A hub that is busy with others may take as long. */
 export const LATE_MS: Millis = 4_000;
 
-/** How many of the last hand-overs count. */
 const REMEMBERED = 20;
 
 /** Fewer show nothing. */
@@ -54,7 +53,6 @@ export class HandOvers {
   /** When those were handed over whose release was sent before their attempts came. */
   readonly #givenBack = new Map<LeaseId, Millis>();
   readonly #timers = new Map<JobName, () => void>();
-  /** How long the last proof of the hub took. */
   #proofMs: Millis = Infinity;
   /** How long the last acquisition took; before the first one, the last listing. */
   #answeredInMs: Millis = 0;
@@ -132,12 +130,10 @@ export class HandOvers {
     this.#note(Date.parse(claimedat) - Date.parse(since) - CUT_MS);
   }
 
-  /** A no-op has come through the hub. */
   proven(tookMs: Millis): void {
     this.#proofMs = tookMs;
   }
 
-  /** Storage has answered an acquisition. */
   acquired(tookMs: Millis): void {
     this.#answeredInMs = tookMs;
     this.#hasAcquired = true;

@@ -2,10 +2,8 @@ import { performance } from 'node:perf_hooks';
 import type { Shortage } from '../core/presence-state';
 import type { JobName, Millis } from '../core/brand';
 
-/** One cause for which this instance is not well. */
 export interface Trouble {
   readonly reason: string;
-  /** The job that has the trouble, if it concerns only one job. */
   readonly job?: JobName;
 }
 
@@ -40,7 +38,6 @@ export class Health {
     return !said.has(gist);
   }
 
-  /** Returns whether the trouble existed until now. */
   over(what: string): boolean {
     return this.#troubles.delete(what);
   }
@@ -122,9 +119,7 @@ const SLOW_MS: Millis = 1_000;
 
 interface Change {
   readonly shortOf: Shortage | undefined;
-  /** The greatest lateness of a start. */
   readonly latenessMs: Millis;
-  /** The mean of the writes. */
   readonly writeMs: Millis;
 }
 

@@ -1,4 +1,4 @@
-import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
+import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import { CLAIM_MS, SLOW_CALL_MS } from '../core/early-claim';
 import type { CoordinatorEvent } from '../core/event';
@@ -36,7 +36,7 @@ import {
   suspend,
   writeMark,
 } from './settle';
-import type { Ask, RowWriter } from './row-writer';
+import { type Ask, type RowWriter, asking } from './row-writer';
 
 /**
  * The storage calls that the holder of a row may make at any time. Writes of rows and records, and calls for leases,
@@ -50,49 +50,6 @@ export type AnytimeStore = Pick<ControlStore, 'readControl'> &
   Pick<RequestStore, 'readRequest'> &
   GroupStore;
 
-/**
- * A row that this process has written under its lease. A release before the records would make the run look settled,
- * and records before the row would let a slower clock run a due time that is recorded as not run. So only `settle`,
- * `settleFound`, `suspend` and `finishDecided` write or release this row, and keep the order. The holder calls one of
- * them, once. If it calls none, or the call fails, the lease expires, and the next holder continues from what was
- * written.
- */
-export interface HeldRow {
-  readonly coordinator: Omit<Coordinator, 'store'> & { readonly store: AnytimeStore };
-  readonly report: Report;
-  readonly job: RunnableJob;
-  readonly trust: Trust;
-  /** The service's Date of the first write under this lease, and when that was answered, on the monotonic clock. */
-  readonly claimed: Dated;
-  /** As it was written last. */
-  readonly row: Row;
-  /** The ETag of that write. The next attempt of this run acquires with it. */
-  readonly etag: ETag;
-  /** The key of the run's record. */
-  readonly key: string;
-  readonly ask: Ask<AnytimeStore>;
-  /** Reports an event of the row's run, as of now. */
-  event(event: CoordinatorEvent['event'], details?: Partial<CoordinatorEvent>): void;
-  /** Renews the lease until its release, or until the returned function is called. */
-  keepAlive(listener: RenewalListener): () => void;
-  /** Marks the run as begun by this claim, before its handler is called: {@link writeMark}. */
-  mark(attempts: readonly AttemptRecord[]): Promise<MarkAnswer>;
-  /** Ends the run: {@link settle}. */
-  settle(
-    attempts: readonly AttemptRecord[],
-    end: RunEnd,
-    beforeRelease?: () => Promise<void>,
-  ): Promise<LedgerRecord | undefined>;
-  /** Ends a claim whose run had ended before: {@link settleFound}. */
-  settleFound(record: LedgerRecord): Promise<void>;
-  /** Leaves the run to a later attempt, or to its items: {@link suspend}. */
-  suspend(attempt: StartedAttempt | undefined, next: Parameters<typeof suspend>[2]): Promise<boolean>;
-  /** Ends a decision that runs nothing: {@link finishDecided}. */
-  finishDecided(): Promise<void>;
-  /** Looks after the run of an attempt that has lost this row: {@link lookAfterLost}. */
-  lookAfterLost(): Promise<void>;
-}
-
 /** The service's time while a row is held. This machine's clock may have been set since storage last answered. */
 export function timeOf({
   coordinator: { clock, serviceTime },
@@ -101,7 +58,6 @@ export function timeOf({
   return timeWithin(clock, serviceTime.now(), claimed);
 }
 
-/** Receives the news of a lease from its renewals. */
 export interface RenewalListener {
   /** Called once: the lease is lost, or the trust is over. */
   readonly onLost: (why: string) => void;
@@ -114,7 +70,6 @@ export interface RenewalListener {
 /** A row's first write under a lease: the claim, or a decision that runs nothing. */
 export interface FirstWrite {
   readonly row: Row;
-  /** How long the write may still take. */
   readonly remaining: () => Millis;
   /** The holder's trust in its lease, given the write's answer. */
   readonly trustFrom: (written: Written) => Trust;
@@ -138,8 +93,8 @@ export async function holdRow(
   const { etag, date, answerLost } = written;
   const claimed = { date, monotonic: coordinator.clock.monotonic() };
   const isSlow = elapsedSince(coordinator.clock, written.sent) > SLOW_CALL_MS;
-  const writer = rowWriter(coordinator, report, { ...guard, etag }, row, { trust: trustFrom(written), isSlow });
-  return { held: heldBy(writer, claimed), answerLost };
+  const first = { row, claimed, trust: trustFrom(written), isSlow };
+  return { held: new HeldRow(coordinator, report, { ...guard, etag }, first), answerLost };
 }
 
 /**
@@ -159,117 +114,153 @@ export async function writeAtRest(
   return true;
 }
 
-/** The writer of a row, with its lease and trust. */
-interface LeasedRow extends RowWriter {
+/**
+ * A row that this process has written under its lease. A release before the records would make the run look settled,
+ * and records before the row would let a slower clock run a due time that is recorded as not run. So only `settle`,
+ * `settleFound`, `suspend` and `finishDecided` write or release this row, and keep the order. The holder calls one of
+ * them, once. If it calls none, or the call fails, the lease expires, and the next holder continues from what was
+ * written.
+ */
+export class HeldRow {
+  /** The row with its writes and its release, for the settle order. */
+  readonly #writer: RowWriter & { row: Row };
+  readonly #lease: Omit<Lease, 'etag'> & { etag: ETag };
+  readonly #isSlow: boolean;
+  #renewals: KeptAlive | undefined;
+  #hasEnded = false;
+  readonly coordinator: Omit<Coordinator, 'store'> & { readonly store: AnytimeStore };
+  readonly report: Report;
+  readonly job: RunnableJob;
   readonly trust: Trust;
-  /** Its first write took long. */
-  readonly isSlow: boolean;
-  row: Row;
-  etag: ETag;
-  /** Its lease id, if a call for a longer lease has no answer. */
-  readonly growsLate: LeaseId | undefined;
-  keepAlive(listener: RenewalListener): () => void;
-}
+  /** The service's Date of the first write under this lease, and when that was answered, on the monotonic clock. */
+  readonly claimed: Dated;
+  readonly ask: Ask<AnytimeStore>;
 
-function rowWriter(
-  coordinator: Coordinator,
-  report: Report,
-  { job, etag, ...lease }: Lease & { readonly job: RunnableJob },
-  row: Row,
-  { trust, isSlow }: Pick<LeasedRow, 'trust' | 'isSlow'>,
-): LeasedRow {
-  const { name } = job.spec;
-  const remaining = (): Millis => trust.remaining();
-  const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
-  let renewals: KeptAlive | undefined;
-  const writer: LeasedRow = {
-    coordinator,
-    report,
-    job,
-    row,
-    etag,
-    trust,
-    isSlow,
-    mark: undefined,
-    ask,
-    event: (event, details) => {
-      report.event({ at: coordinator.serviceTime.now(), ...describeRun(job, writer.row), event, ...details });
-    },
-    async write(next) {
-      const written = await writeRow(coordinator, name, { ...lease, etag: writer.etag }, next, remaining);
-      if (written === undefined) return false;
-      writer.row = next;
-      writer.etag = written.etag;
-      return true;
-    },
-    async release() {
-      renewals?.stop();
-      // Of another version, the row cannot be taken again by a call for a longer lease that arrives after the release.
-      if (writer.growsLate !== undefined && !(await writer.write(writer.row))) return;
-      await release(coordinator, name, { ...lease, etag: writer.etag }, remaining);
-    },
-    get growsLate() {
-      return renewals?.mayGrowLate === true ? lease.leaseId : undefined;
-    },
-    keepAlive(listener) {
-      renewals = renewing(writer, lease, listener);
-      return () => renewals?.stop();
-    },
-  };
-  return writer;
-}
+  constructor(
+    coordinator: Coordinator,
+    report: Report,
+    { job, ...lease }: Lease & { readonly job: RunnableJob },
+    first: { readonly row: Row; readonly claimed: Dated; readonly trust: Trust; readonly isSlow: boolean },
+  ) {
+    const ask = asking(coordinator, () => this.trust.remaining());
+    this.coordinator = coordinator;
+    this.report = report;
+    this.job = job;
+    this.trust = first.trust;
+    this.claimed = first.claimed;
+    this.ask = ask;
+    this.#lease = { ...lease };
+    this.#isSlow = first.isSlow;
+    this.#writer = {
+      coordinator,
+      report,
+      job,
+      row: first.row,
+      mark: undefined,
+      ask,
+      event: (event, details) => this.event(event, details),
+      write: (next) => this.#write(next),
+      release: () => this.#release(),
+    };
+  }
 
-/** The writer without its writes and its release. */
-function heldBy(writer: LeasedRow, claimed: HeldRow['claimed']): HeldRow {
-  const { coordinator, report, job, trust, ask } = writer;
-  let hasEnded = false;
+  get row(): Row {
+    return this.#writer.row;
+  }
+
+  /** The ETag of that write. The next attempt of this run acquires with it. */
+  get etag(): ETag {
+    return this.#lease.etag;
+  }
+
+  get key(): string {
+    return runKey(this.row);
+  }
+
+  /** Reports an event of the row's run, as of now. */
+  event(event: CoordinatorEvent['event'], details?: Partial<CoordinatorEvent>): void {
+    const { name } = this.job.spec;
+    const { run, token, attempt } = this.row;
+    const { coordinator } = this;
+    this.report.event({
+      at: coordinator.serviceTime.now(),
+      job: name,
+      ...(run && { scheduledFor: run.scheduledFor, runId: runIdOf(name, run.key) }),
+      token,
+      attempt,
+      event,
+      ...details,
+    });
+  }
+
+  /** Renews the lease until its release, or until the returned function is called. */
+  keepAlive(listener: RenewalListener): () => void {
+    this.#renewals = renewing(this.#writer, this.#lease, this.trust, this.#isSlow, listener);
+    return () => this.#renewals?.stop();
+  }
+
+  /** Marks the run as begun by this claim, before its handler is called: {@link writeMark}. */
+  mark(attempts: readonly AttemptRecord[]): Promise<MarkAnswer> {
+    return writeMark(this.#writer, attempts);
+  }
+
+  /** Ends the run: {@link settle}. */
+  async settle(
+    attempts: readonly AttemptRecord[],
+    how: RunEnd,
+    beforeRelease: () => Promise<void> = async () => undefined,
+  ): Promise<LedgerRecord | undefined> {
+    return settle(this.#end(), attempts, how, beforeRelease);
+  }
+
+  /** Ends a claim whose run had ended before: {@link settleFound}. */
+  async settleFound(record: LedgerRecord): Promise<void> {
+    return settleFound(this.#end(), record);
+  }
+
+  /** Leaves the run to a later attempt, or to its items: {@link suspend}. */
+  async suspend(attempt: StartedAttempt | undefined, next: Parameters<typeof suspend>[2]): Promise<boolean> {
+    return suspend(this.#end(), attempt, next);
+  }
+
+  /** Ends a decision that runs nothing: {@link finishDecided}. */
+  async finishDecided(): Promise<void> {
+    return finishDecided(this.#end());
+  }
+
+  /** Looks after the run of an attempt that has lost this row: {@link lookAfterLost}. */
+  lookAfterLost(): Promise<void> {
+    const { leaseId, etag } = this.#lease;
+    return lookAfterLost(this.#writer, this.#mayGrowLate ? { leaseId, leaseMs: CLAIM_MS, etag } : undefined);
+  }
+
+  /** A call for a longer lease has no answer. */
+  get #mayGrowLate(): boolean {
+    return this.#renewals?.mayGrowLate === true;
+  }
+
+  async #write(next: Row): Promise<boolean> {
+    const { coordinator } = this.#writer;
+    const written = await writeRow(coordinator, this.job.spec.name, this.#lease, next, () => this.trust.remaining());
+    if (written === undefined) return false;
+    this.#writer.row = next;
+    this.#lease.etag = written.etag;
+    return true;
+  }
+
+  async #release(): Promise<void> {
+    this.#renewals?.stop();
+    // Of another version, the row cannot be taken again by a call for a longer lease that arrives after the release.
+    if (this.#mayGrowLate && !(await this.#write(this.row))) return;
+    await release(this.#writer.coordinator, this.job.spec.name, this.#lease, () => this.trust.remaining());
+  }
+
   /** After the first end, another holder may have the row, and a second end would write over it. */
-  const end = (): RowWriter => {
-    if (hasEnded) throw new Error(`the row of job "${job.spec.name}" has been settled or suspended already`);
-    hasEnded = true;
-    return writer;
-  };
-  return {
-    coordinator,
-    report,
-    job,
-    trust,
-    claimed,
-    ask,
-    get row() {
-      return writer.row;
-    },
-    get etag() {
-      return writer.etag;
-    },
-    get key() {
-      return runKey(writer.row);
-    },
-    event: (event, details) => writer.event(event, details),
-    keepAlive: (listener) => writer.keepAlive(listener),
-    mark: (attempts) => writeMark(writer, attempts),
-    settle: async (attempts, how, beforeRelease = async () => undefined) => settle(end(), attempts, how, beforeRelease),
-    settleFound: async (record) => settleFound(end(), record),
-    suspend: async (attempt, next) => suspend(end(), attempt, next),
-    finishDecided: async () => finishDecided(end()),
-    lookAfterLost: () => {
-      const { growsLate, etag } = writer;
-      return lookAfterLost(writer, growsLate && { leaseId: growsLate, leaseMs: CLAIM_MS, etag });
-    },
-  };
-}
-
-/** What every event about a run contains. */
-function describeRun(
-  { spec: { name } }: RunnableJob,
-  { run, token, attempt }: Row,
-): Pick<CoordinatorEvent, 'job' | 'scheduledFor' | 'runId' | 'token' | 'attempt'> {
-  return {
-    job: name,
-    ...(run === undefined ? {} : { scheduledFor: run.scheduledFor, runId: runIdOf(name, run.key) }),
-    token,
-    attempt,
-  };
+  #end(): RowWriter {
+    if (this.#hasEnded) throw new Error(`the row of job "${this.job.spec.name}" has been settled or suspended already`);
+    this.#hasEnded = true;
+    return this.#writer;
+  }
 }
 
 /** No run is claimed longer before its due time: the longest look-ahead is 60 s, and clocks are a little off. */
@@ -285,12 +276,18 @@ export function handlerDue(job: JobSpec, { run }: Row): EpochMs {
   return due - run.since > AHEAD_AT_MOST_MS ? 0 : due;
 }
 
-function renewing(writer: LeasedRow, { leaseId, leaseMs }: Omit<Lease, 'etag'>, listener: RenewalListener): KeptAlive {
-  const { coordinator, report, job, trust, row, isSlow } = writer;
+function renewing(
+  { coordinator, report, job, row }: RowWriter,
+  lease: Lease,
+  trust: Trust,
+  isSlow: boolean,
+  listener: RenewalListener,
+): KeptAlive {
+  const { leaseId, leaseMs } = lease;
   const { store, clock, random, serviceTime } = coordinator;
   const { name, leaseMs: longer } = job.spec;
   const grow = (signal: AbortSignal) =>
-    acquireOnce(coordinator, name, { leaseId, leaseMs: longer, etag: writer.etag }, signal);
+    acquireOnce(coordinator, name, { leaseId, leaseMs: longer, etag: lease.etag }, signal);
   let troubles = 0;
   const alive = keepAlive({
     store,
@@ -327,7 +324,6 @@ function renewing(writer: LeasedRow, { leaseId, leaseMs }: Omit<Lease, 'etag'>, 
   };
 }
 
-/** A row write that took effect. */
 export interface Written {
   readonly etag: ETag;
   /** The service's Date from an answer, and when the call of that answer was sent. */

@@ -8,7 +8,6 @@ import type { OrchestrationInput } from './message';
 /** A host that does not answer must not block its caller forever. */
 const HUB_ANSWERS_WITHIN_MS: Millis = 10_000;
 
-/** The part of Durable that ticks and attempts use: one task hub. */
 export interface Hub {
   /** Undefined where it is not known. */
   readonly name?: string;
@@ -34,13 +33,11 @@ export interface RunningOrchestration {
 
 /** The part of a task hub that jobs need which are orchestrations of the app. */
 export interface AppOrchestrations {
-  /** Whether the app has an orchestrator of this name. */
   knows(orchestrator: string): Promise<boolean>;
   /** All that have not ended, in one listing. */
   running(): Promise<readonly RunningOrchestration[]>;
   /** How it has ended; undefined: the hub has none of this id. */
   end(id: string): Promise<OrchestrationEnd | 'running' | undefined>;
-  /** Raises an event. Without effect on one that has ended. */
   raise(id: string, event: string, data: unknown): Promise<void>;
   /** Without effect on one that has ended. */
   terminate(id: string, reason: string): Promise<void>;

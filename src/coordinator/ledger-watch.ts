@@ -2,61 +2,40 @@ import type { Row } from '../core/row';
 import { invertedTime, parseRecordKey, timeOfInverted } from '../core/key';
 import type { Control } from '../core/control';
 import type { BackfillLedger } from '../core/backfill';
-import { given } from '../core/given';
 import type { EpochMs, JobName, ETag, Millis } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { type RequiredJob, type RequiredJobs, rememberedSuccess } from '../core/requires';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import type { ListedRow, Listing, ListedRecord } from '../lease/store';
 import type { Coordinator } from './coordinator';
-import { newestSucceeded } from './ledger';
+import { newestSucceeded, recordPages } from './ledger';
 
-/** What this process knows of the jobs that others require. One for each process. */
-export interface RequiredWatch {
-  /**
-   * Notes the rows of required jobs in a listing.
-   *
-   * @returns the jobs that require one whose row has changed
-   */
-  saw(listing: Listing): ReadonlySet<JobName>;
-  /**
-   * Notes that this process has claimed a job.
-   *
-   * @returns the jobs that require it
-   */
-  claimed(job: JobName): readonly JobName[];
-  /** The knowledge for a decision on a job; undefined if it requires no other. */
-  known(spec: JobSpec): RequiredJobs | undefined;
-  /** The rows of its required jobs, as they were seen last, and how often this process has claimed one. */
-  versions(spec: JobSpec): string;
-  /**
-   * Reads the ledgers for successes of these jobs that were due after `since`.
-   *
-   * @param listedAt the Date of a listing that has come
-   * @throws StoreError
-   */
-  read(jobs: readonly JobName[], since: EpochMs, listedAt: EpochMs): Promise<void>;
-}
-
-/** One required job. */
-interface Noted {
+/** What is known of one required job. */
+class Noted implements RequiredJob {
   /** ETag and lease of its row, as it was seen last. */
   version: string | undefined;
   /** The claims of this process. A listing that shows one may come later. */
-  claims: number;
-  isBusy: boolean;
+  claims = 0;
+  isBusy = false;
   readVersion: string | undefined;
   succeeded: EpochMs | undefined;
-  readTo: EpochMs;
-  readAt: EpochMs;
+  readTo: EpochMs = Infinity;
+  readAt: EpochMs = -Infinity;
+
+  get isStale(): boolean {
+    return this.version !== this.readVersion;
+  }
 }
 
-export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatch {
+export type RequiredWatch = ReturnType<typeof requiredWatch>;
+
+/** What this process knows of the jobs that others require. One for each process. */
+export function requiredWatch({ jobs, clock, store }: Coordinator) {
   const requiredBy = new Map<JobName, JobName[]>();
   for (const { spec } of jobs.values()) {
     for (const name of spec.requires) requiredBy.set(name, [...(requiredBy.get(name) ?? []), spec.name]);
   }
-  const noted = new Map([...requiredBy.keys()].map((name) => [name, newNoted()]));
+  const noted = new Map([...requiredBy.keys()].map((name) => [name, new Noted()]));
   const noteOf = (name: JobName): Noted => {
     const note = noted.get(name);
     if (note === undefined) throw new Error(`no job requires "${name}"`);
@@ -64,7 +43,12 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
   };
 
   return {
-    saw({ jobs: listed }) {
+    /**
+     * Notes the rows of required jobs in a listing.
+     *
+     * @returns the jobs that require one whose row has changed
+     */
+    saw({ jobs: listed }: Listing): ReadonlySet<JobName> {
       const changed = new Set<JobName>();
       for (const [name, note] of noted) {
         const row = listed.get(name)?.row;
@@ -78,20 +62,33 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
       }
       return changed;
     },
-    claimed(job) {
+    /**
+     * Notes that this process has claimed a job.
+     *
+     * @returns the jobs that require it
+     */
+    claimed(job: JobName): readonly JobName[] {
       const note = noted.get(job);
       if (note !== undefined) note.claims += 1;
       return requiredBy.get(job) ?? [];
     },
-    known({ requires }) {
+    /** The knowledge for a decision on a job; undefined if it requires no other. */
+    known({ requires }: JobSpec): RequiredJobs | undefined {
       if (requires.length === 0) return undefined;
-      return new Map(requires.map((name) => [name, knowledgeOf(noteOf(name))]));
+      return new Map(requires.map((name) => [name, noteOf(name)]));
     },
-    versions({ requires }) {
+    /** The rows of its required jobs, as they were seen last, and how often this process has claimed one. */
+    versions({ requires }: JobSpec): string {
       const notes = requires.map(noteOf);
       return notes.map(({ version, claims }) => `${version ?? ''} ${String(claims)}`).join();
     },
-    async read(names, since, listedAt) {
+    /**
+     * Reads the ledgers for successes of these jobs that were due after `since`.
+     *
+     * @param listedAt the Date of a listing that has come
+     * @throws StoreError
+     */
+    async read(names: readonly JobName[], since: EpochMs, listedAt: EpochMs): Promise<void> {
       await Promise.all(
         names.map(async (name) => {
           const note = noteOf(name);
@@ -106,22 +103,6 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
       );
     },
   };
-}
-
-function newNoted(): Noted {
-  return {
-    version: undefined,
-    claims: 0,
-    isBusy: false,
-    readVersion: undefined,
-    succeeded: undefined,
-    readTo: Infinity,
-    readAt: -Infinity,
-  };
-}
-
-function knowledgeOf({ version, readVersion, succeeded, readTo, readAt, isBusy: busy }: Noted): RequiredJob {
-  return { succeeded, readTo, readAt, isStale: version !== readVersion, isBusy: busy };
 }
 
 function isBusy({ lease, metadata }: ListedRow): boolean {
@@ -139,23 +120,10 @@ const PAGE = 500;
 /** If there are so many other records among them, the next reading covers only one due time. */
 const PAGES = 4;
 
-/** A row with its version, and the control that was listed with it. */
 interface Listed {
   readonly row: Row;
   readonly etag: ETag;
   readonly control: Control;
-}
-
-/** What this process has read of the ledger for back-fills. One for each process. */
-export interface BackfillWatch {
-  /** The knowledge that holds for this version of the row. */
-  known(job: JobName, listed: Listed): BackfillLedger | undefined;
-  /**
-   * Reads the records of this due time, and of those around it.
-   *
-   * @throws StoreError
-   */
-  read(spec: JobSpec, listed: Listed, due: EpochMs): Promise<void>;
 }
 
 interface ReadLedger {
@@ -164,8 +132,12 @@ interface ReadLedger {
   readonly ledger: BackfillLedger;
 }
 
-export function backfillWatch({ store, clock }: Pick<Coordinator, 'store' | 'clock'>): BackfillWatch {
+export type BackfillWatch = ReturnType<typeof backfillWatch>;
+
+/** What this process has read of the ledger for back-fills. One for each process. */
+export function backfillWatch({ store, clock }: Pick<Coordinator, 'store' | 'clock'>) {
   const noted = new Map<JobName, ReadLedger>();
+  /** The knowledge that holds for this version of the row. */
   const known = (job: JobName, { row, etag, control: { backfill } }: Listed): BackfillLedger | undefined => {
     const note = noted.get(job);
     if (note === undefined || note.id !== backfill?.id) return undefined;
@@ -174,21 +146,26 @@ export function backfillWatch({ store, clock }: Pick<Coordinator, 'store' | 'clo
   };
 
   const list = async (job: JobName, prefix: string): Promise<readonly ListedRecord[] | undefined> => {
-    const records: ListedRecord[] = [];
-    let continuation: string | undefined;
-    for (let pages = 0; pages < PAGES; pages += 1) {
-      const request = { prefix, limit: PAGE, ...given({ continuation }) };
-      const page = await within(clock, CALL_LIMIT_MS, (signal) => store.listRecords(job, request, { signal }));
-      records.push(...page.records);
-      continuation = page.continuation;
-      if (continuation === undefined) return records;
+    const ask = <T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> => within(clock, CALL_LIMIT_MS, call);
+    const found: ListedRecord[] = [];
+    let pages = 0;
+    for await (const { records, continuation } of recordPages(store, job, ask, { prefix, limit: PAGE })) {
+      found.push(...records);
+      pages += 1;
+      if (continuation === undefined) return found;
+      if (pages === PAGES) break;
     }
     return undefined;
   };
 
   return {
     known,
-    async read(spec, listed, due) {
+    /**
+     * Reads the records of this due time, and of those around it.
+     *
+     * @throws StoreError
+     */
+    async read(spec: JobSpec, listed: Listed, due: EpochMs): Promise<void> {
       const { backfill } = listed.control;
       if (backfill === undefined) return;
       const digits = digitsFor(spec, due);

@@ -3,6 +3,7 @@ import type { EpochMs, ETag, JobName } from '../core/brand';
 import { parseRecordKey } from '../core/key';
 import { type Mentions, mentionOf } from '../core/overdue';
 import { ForeignRecordError, type LedgerRecord, parseRecord } from '../core/record';
+import { pagesOf } from '../lease/pages';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 
 /** Reads one ledger record. Throws `ForeignRecordError` when cronlease did not write it. */
@@ -32,60 +33,62 @@ export async function readUnlessForeign(
 }
 
 const SUMMARIES_A_PAGE = 500;
+/** 10,000 records: the runs of a whole day, one every 9 s. */
+const PAGES_BACK = 20;
 
-/**
- * The newest records of a job, back to one that has a token if there is one. Mostly one call.
- *
- * @param ask makes one storage call within its own time limit
- */
+/** Makes one storage call within its own time limit. */
+type AskOnce = <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T>;
+
+/** The summaries of a job's records, newest first, page by page. */
+export function recordPages(
+  store: Pick<LedgerStore, 'listRecords'>,
+  job: JobName,
+  ask: AskOnce,
+  wanted: { readonly prefix?: string; readonly limit: number } = { limit: SUMMARIES_A_PAGE },
+): ReturnType<typeof pagesOf<Awaited<ReturnType<LedgerStore['listRecords']>>>> {
+  return pagesOf((from) => ask((signal) => store.listRecords(job, { ...wanted, ...from }, { ...given({ signal }) })));
+}
+
+/** The newest records of a job, back to one that has a token if there is one. Mostly one call. */
 export async function newestRecords(
   store: Pick<LedgerStore, 'listRecords'>,
   job: JobName,
-  ask: <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T>,
+  ask: AskOnce,
 ): Promise<readonly ListedRecord[]> {
-  const records: ListedRecord[] = [];
-  let continuation: string | undefined;
-  for (let pages = 0; pages < PAGES_BACK; pages += 1) {
-    const request = { limit: SUMMARIES_A_PAGE, ...given({ continuation }) };
-    const page = await ask((signal) => store.listRecords(job, request, signal === undefined ? {} : { signal }));
-    records.push(...page.records);
-    continuation = page.continuation;
-    if (continuation === undefined || page.records.some(({ summary }) => summary['token'] !== undefined)) break;
+  const found: ListedRecord[] = [];
+  let pages = 0;
+  for await (const { records } of recordPages(store, job, ask)) {
+    found.push(...records);
+    pages += 1;
+    if (pages === PAGES_BACK || records.some(({ summary }) => summary['token'] !== undefined)) break;
   }
-  return records;
+  return found;
 }
-
-/** 10,000 records: the runs of a whole day, one every 9 s. */
-const PAGES_BACK = 20;
 
 /**
  * The newest due time of a job that succeeded, if it is later than `since`. A run that repeats an earlier one counts for
  * the due time of that one.
- *
- * @param ask makes one storage call within its own time limit
  */
 export async function newestSucceeded(
   store: Pick<LedgerStore, 'listRecords'>,
   job: JobName,
   since: EpochMs,
-  ask: <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T>,
+  ask: AskOnce,
 ): Promise<EpochMs | undefined> {
   let newest = since;
-  let continuation: string | undefined;
-  for (let pages = 0; pages < PAGES_BACK; pages += 1) {
-    const request = { limit: SUMMARIES_A_PAGE, ...given({ continuation }) };
-    const page = await ask((signal) => store.listRecords(job, request, signal === undefined ? {} : { signal }));
-    for (const { key, summary } of page.records) {
+  let pages = 0;
+  search: for await (const { records } of recordPages(store, job, ask)) {
+    for (const { key, summary } of records) {
       const { scheduledFor } = parseRecordKey(key) ?? {};
       if (scheduledFor === undefined) continue;
       // No older record is of a newer due time.
-      if (scheduledFor <= newest) return newest > since ? newest : undefined;
+      if (scheduledFor <= newest) break search;
       if (summary['outcome'] !== 'succeeded') continue;
       const repeated = Date.parse(summary['rerunof'] ?? '');
       newest = Math.max(newest, Number.isNaN(repeated) ? scheduledFor : Math.min(repeated, scheduledFor));
     }
-    continuation = page.continuation;
-    if (continuation === undefined) break;
+    pages += 1;
+    if (pages === PAGES_BACK) break;
   }
   return newest > since ? newest : undefined;
 }
@@ -95,28 +98,24 @@ export async function newestSucceeded(
  *
  * @param pages the most pages to read
  * @param since the time of a success that the caller has already: older records need not be read
- * @param ask makes one storage call within its own time limit
  */
 export async function lastSuccess(
   store: LedgerStore,
   job: JobName,
   { pages, since = -Infinity }: { readonly pages: number; readonly since?: EpochMs | undefined },
-  ask: <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T> = (call) => call(),
+  ask: AskOnce = (call) => call(),
 ): Promise<Mentions> {
   const found = { succeeded: -Infinity, excused: -Infinity, oldest: Infinity };
-  let continuation: string | undefined;
   let left = pages;
-  do {
-    const request = { limit: SUMMARIES_A_PAGE, ...given({ continuation }) };
-    const page = await ask((signal) => store.listRecords(job, request, signal === undefined ? {} : { signal }));
-    for (const { key, summary } of page.records) {
+  for await (const { records } of recordPages(store, job, ask)) {
+    for (const { key, summary } of records) {
       found.oldest = Math.min(found.oldest, parseRecordKey(key)?.scheduledFor ?? Infinity);
       const mention = mentionOf(key, summary);
       if (mention !== undefined) found[mention.kind] = Math.max(found[mention.kind], mention.at);
     }
-    continuation = page.continuation;
     left -= 1;
-  } while (continuation !== undefined && left > 0 && found.succeeded === -Infinity && found.oldest > since);
+    if (left <= 0 || found.succeeded !== -Infinity || found.oldest <= since) break;
+  }
   const known = (instant: EpochMs): EpochMs | undefined => (Number.isFinite(instant) ? instant : undefined);
   return { succeeded: known(found.succeeded), excused: known(found.excused) };
 }

@@ -4,13 +4,13 @@ import type { Clock } from '../core/clock';
 import { ifReadable } from '../core/metadata';
 import { type Row, decodeRow, mayRecordBeGone } from '../core/row';
 import { type Lease, acquire } from '../lease/acquire';
-import { untilAnswered, within } from '../lease/deadline';
+import { within } from '../lease/deadline';
 import { type ListedRow, StoreError } from '../lease/store';
 import { elapsedSince, moment } from '../lease/trust';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { readUnlessForeign } from './ledger';
 import { runKey, writeOutcomeUnknown } from './settle';
-import type { Ask, RowWriter } from './row-writer';
+import { type RowWriter, asking } from './row-writer';
 
 const LIMIT_MS: Millis = 10_000;
 
@@ -25,10 +25,9 @@ const LIMIT_MS: Millis = 10_000;
  */
 export async function lookAfterLost(writer: RowWriter, late: Lease | undefined): Promise<void> {
   const { coordinator, job, row, report } = writer;
-  const { clock, store } = coordinator;
   const { name, keepMs } = job.spec;
-  const remaining = startLimit(clock);
-  const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(store, signal));
+  const remaining = startLimit(coordinator.clock);
+  const ask = asking(coordinator, remaining);
   try {
     const seen = await ask((rows, signal) => rows.readRow(name, { signal }));
     if (late !== undefined && seen?.lease === 'leased') await acquire(coordinator, name, late, remaining);
@@ -68,7 +67,6 @@ export async function lookAfterLeft(
   }
 }
 
-/** Returns what is left of {@link LIMIT_MS} from now. */
 function startLimit(clock: Clock): () => Millis {
   const since = moment(clock);
   return () => LIMIT_MS - elapsedSince(clock, since);

@@ -24,7 +24,6 @@ export type AttemptInput =
       readonly etag: string;
       /** The row's lease before the acquisition, which the decision is about. */
       readonly lease: 'available' | 'expired';
-      /** The service's Date of the acquisition. */
       readonly acquiredAt: number;
       /** The row to write, except for `execution` and `started`: {@link packRow}. */
       readonly row: string;
@@ -54,7 +53,6 @@ export type HandedOver = Extract<AttemptInput, { kind: 'handedOver' }>;
 
 export type AgainInput = Extract<AttemptInput, { kind: 'again' }>;
 
-/** A message that leads to a claim. */
 export type ClaimInput = HandedOver | AgainInput;
 
 /** Claims that one activity makes side by side. */
@@ -78,13 +76,11 @@ export interface Continued {
 /** The message with which an orchestration of runs starts. */
 export type OrchestrationInput = AttemptInput | Batch | Continued;
 
-/** The message of an activity. */
 export type ActivityInput = AttemptInput | Together;
 
 /** Items of one run that are worked on one after another. */
 export interface Lane {
   readonly job: string;
-  /** The run's key. */
   readonly key: string;
   /** The row's token when it was left to the items. With another token, the run has continued without them. */
   readonly token: number;
@@ -94,12 +90,10 @@ export interface Lane {
   readonly asked?: Pick<Asked, 'rerunOf' | 'hasInput'>;
   /** Items of a back-filled run wait for those of all others. */
   readonly isBackfilled?: true;
-  /** How often one item is tried. */
   readonly attempts: number;
   readonly items: readonly PlannedItem[];
 }
 
-/** One call for one item of a lane. */
 export interface ItemInput extends Omit<Lane, 'items' | 'attempts'>, PlannedItem {
   readonly kind: 'item';
   /** The number of this item's attempt, from 1. */

@@ -44,7 +44,6 @@ export function sayTroublesAgain(coordinator: Coordinator, report: Report): void
   }
 }
 
-/** Reports a storage call that failed. */
 export function storageTroubled(
   coordinator: Coordinator,
   what: Kind | 'retention',
@@ -131,16 +130,13 @@ export function noteStart(
  * out of date and do not count.
  */
 export function isWell(coordinator: Coordinator): boolean {
-  return ticksHere(coordinator) ? coordinator.health.healthy : !renewingTroubled(coordinator);
+  return ticksHere(coordinator)
+    ? coordinator.health.healthy
+    : ![...coordinator.health.troubles.keys()].some((what) => what.startsWith(RENEWING));
 }
 
-/** Whether the timer fires on this instance. */
 export function ticksHere({ tickedAt, clock }: Pick<Coordinator, 'tickedAt' | 'clock'>): boolean {
   return tickedAt !== undefined && clock.monotonic() - tickedAt < TICKS_WITHIN_MS;
-}
-
-function renewingTroubled({ health }: Coordinator): boolean {
-  return [...health.troubles.keys()].some((what) => what.startsWith(RENEWING));
 }
 
 function reasonOf({ store }: Coordinator, error: StoreError): string {

@@ -1,7 +1,8 @@
+import type { Millis, EpochMs, ETag } from '../core/brand';
+import { untilAnswered } from '../lease/deadline';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import type { CoordinatorEvent } from '../core/event';
 import type { Claim } from '../core/decide/situation';
-import type { EpochMs, ETag } from '../core/brand';
 import { recordKey } from '../core/key';
 import type { Row } from '../core/row';
 import type { LeaseStore } from '../lease/store';
@@ -13,6 +14,11 @@ import type { LeaseStore } from '../lease/store';
  */
 export type Ask<Store = LeaseStore> = <T>(call: (store: Store, signal: AbortSignal) => Promise<T>) => Promise<T>;
 
+/** Asks the store of a coordinator while there is time left. */
+export function asking(coordinator: Coordinator, remaining: () => Millis): Ask {
+  return (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
+}
+
 /**
  * A row under its lease, with the calls that are safe in only one order. Only `holdRow` makes one, and only the settle
  * order (`settle.ts`, `tell-owed.ts`) receives it.
@@ -21,7 +27,6 @@ export interface RowWriter {
   readonly coordinator: Coordinator;
   readonly report: Report;
   readonly job: RunnableJob;
-  /** As it was written last. */
   readonly row: Row;
   /** The ETag of the open record that this claim wrote before its handler was called, if it had to. */
   mark: ETag | undefined;

@@ -344,7 +344,6 @@ async function writeOwed({ coordinator, report, row, job, ask }: RowWriter): Pro
   }
 }
 
-/** The key of the run's record. */
 export function runKey(row: Row): string {
   if (row.run === undefined) throw new Error('a claimed row names its run');
   return row.run.key;

@@ -20,16 +20,13 @@ export interface Invocation {
   readonly traceparent?: string | undefined;
 }
 
-/** What a span says of its stage. */
 export interface StageFacts {
   /** How the stage ended, in one word. */
   readonly result?: string;
-  /** The stage did not do its work. */
   readonly isError?: boolean;
   readonly attempt?: number;
   readonly token?: number;
   readonly trigger?: Trigger;
-  /** The item of a fan-out. */
   readonly item?: number;
 }
 
@@ -41,11 +38,9 @@ export interface StageStart {
   readonly invocation?: Invocation | undefined;
 }
 
-/** A stage of a run, as long as it lasts. */
 export interface Span {
   /** W3C trace context, for calls that belong to the stage. Undefined: nothing is traced. */
   readonly traceparent: string | undefined;
-  /** Begins a stage inside this one. */
   begin(stage: Stage, start?: StageStart): Span;
   end(facts?: StageFacts): void;
   /** Calls `work`, whose own spans then belong to this one. */
@@ -79,7 +74,6 @@ export interface Telemetry {
   claimed(job: JobName, stage: 'race' | 'claim', result: ClaimResult): void;
   /** A hand-over has arrived that left its tick at this time. */
   arrived(run: TracedRun, sent: SentAt): void;
-  /** A sweep is complete. */
   swept(listing: Listing): void;
 }
 
@@ -89,7 +83,6 @@ export interface SentAt {
   readonly at: EpochMs;
 }
 
-/** A span of nothing. */
 export const UNTRACED: Span = {
   traceparent: undefined,
   begin: () => UNTRACED,
@@ -97,7 +90,6 @@ export const UNTRACED: Span = {
   within: (work) => work(),
 };
 
-/** For an app without telemetry. */
 export const NO_TELEMETRY: Telemetry = {
   begin: () => UNTRACED,
   ended: () => undefined,

@@ -1,3 +1,4 @@
+import { collected, pagesOf } from '../lease/pages';
 import type { RowWriter } from './row-writer';
 import { readUnlessForeign } from './ledger';
 import type { Row } from '../core/row';
@@ -6,7 +7,6 @@ import type { OwedNotice } from '../core/owed-notice';
 import { runIdOf } from '../core/key';
 import { decodeControl, isPausedFor } from '../core/control';
 import { type Listed, listedNotice, toldAsOverdue } from '../core/notice-sweep';
-import { given } from '../core/given';
 import type { JobName, Millis } from '../core/brand';
 import { encodeDelivery, newDelivery, NOBODY, SEND_WITHIN_MS, type Delivery, decodeDelivery } from '../core/delivery';
 import { asciiJson, ifReadable } from '../core/metadata';
@@ -17,7 +17,6 @@ import type { NoticeStore, ListedNotice } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
 import type { PingKind } from './outlet';
 
-/** The longest error of a handler in a notice. */
 const ERROR_LENGTH = 4_000;
 
 type Sending = Pick<Coordinator, 'outlet' | 'sends' | 'clock'>;
@@ -111,18 +110,12 @@ const NOTICES_A_PAGE = 500;
 export async function listNotices(
   ask: <T>(call: (store: NoticeStore, signal: AbortSignal) => Promise<T>) => Promise<T>,
 ): Promise<readonly ListedNotice[]> {
-  const found: ListedNotice[] = [];
-  let continuation: string | undefined;
-  do {
-    const request = { limit: NOTICES_A_PAGE, ...given({ continuation }) };
-    const page = await ask((store, signal) => store.listNotices(request, { signal }));
-    found.push(...page.notices);
-    continuation = page.continuation;
-  } while (continuation !== undefined);
-  return found;
+  const pages = pagesOf((from) =>
+    ask((store, signal) => store.listNotices({ limit: NOTICES_A_PAGE, ...from }, { signal })),
+  );
+  return (await collected(pages)).flatMap(({ notices }) => notices);
 }
 
-/** The stored notices of one job. */
 export async function noticesOf(job: JobName, ask: Parameters<typeof listNotices>[0]): Promise<readonly Listed[]> {
   const all = await listNotices(ask);
   return all.flatMap((one) => readListed(one) ?? []).filter((one) => one.job === job);

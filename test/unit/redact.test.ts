@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { LINE_CHARACTERS } from '../../src/core/log-entry';
 import { describeError } from '../../src/coordinator/attempt/call-handler';
-import { keepEndOf, keptPiece } from '../../src/coordinator/kept-end';
+import { keepEndOf, keptPiece } from '../../src/coordinator/run-pieces';
 import { type OrchestrationEnd, parseOrchestrationEnd } from '../../src/core/orchestration';
 import { OVERLAP, redactJson } from '../../src/core/redact';
 import { redactSetting } from '../../src/functions/redact';

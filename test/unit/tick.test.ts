@@ -338,7 +338,7 @@ describe('a corrected time', () => {
     const board = new Board([A, B]);
     const inAnHour = Date.UTC(2026, 0, 1, 1);
     board.note(A, 'putOff', { next: { kind: 'rest', at: inAnHour } });
-    board.clockCorrected();
+    board.noteAll('clockCorrected', null);
     expect(board.due(inAnHour - 3_600_000)).toEqual([A]);
     // What waits for a sweep goes on waiting for it.
     expect(board.notes(B).next).toEqual({ kind: 'sweep' });

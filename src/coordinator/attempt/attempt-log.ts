@@ -24,7 +24,6 @@ import type { Coordinator, Report } from '../coordinator';
 const FLUSH_AFTER_MS: Millis = 2_000;
 /** The same only for progress, which a handler may report often. */
 const FLUSH_PROGRESS_AFTER_MS: Millis = 10_000;
-/** The longest wait after calls that failed. */
 const FLUSH_AT_MOST_MS: Millis = 30_000;
 /** How long the end of a run may wait for its log, and which part of its trust: the settling needs the rest. */
 const LAST_FLUSH_MS: Millis = 1_000;
@@ -43,13 +42,11 @@ interface LogPlace {
   };
   readonly trust: Pick<Trust, 'remaining'>;
   readonly job: JobName;
-  /** The key of the run. */
   readonly key: string;
   /** The name of the log, which has no other writer. Asked for once, when there is something to write. */
   readonly name: () => string;
 }
 
-/** Another writer's text is in the log. */
 class ForeignLogError extends Error {
   override readonly name = 'ForeignLogError';
 }
@@ -62,9 +59,7 @@ class LogWriter {
   #log: string | undefined;
   #isCreated = false;
   #bytes = 0;
-  /** Calls in a row that failed. */
   failures = 0;
-  /** Why the last write failed. */
   problem: unknown;
 
   constructor(place: LogPlace) {
@@ -131,25 +126,7 @@ class LogWriter {
 /** What a record keeps of what was said. */
 type Said = Pick<RecordedEnd, 'progress' | 'log'>;
 
-/**
- * What an attempt, or one call of an item, says. Nothing here rejects, and nothing keeps the handler waiting. An attempt
- * that ends its run loses no line of its limits, however slow storage is: its record takes what is left. Others lose
- * lines if storage fails for too long, and a warning says how many.
- */
-export interface AttemptLog {
-  /** @param text as `lineOf` makes it */
-  line(level: LogLevel, text: () => string): void;
-  progress(progress: Progress): void;
-  /** For an attempt whose run goes on, and for an item: writes what is left, for 5 s at most. */
-  finish(): Promise<void>;
-  /**
-   * For an attempt that ends its run: returns what the record is to hold. Writes only what is more than 16 KB, for 1 s
-   * at most; the record takes what is left then.
-   */
-  conclude(): Promise<Said>;
-  /** Writes no more. */
-  stop(): void;
-}
+export type AttemptLog = ReturnType<typeof createAttemptLog>;
 
 interface Saying extends LogPlace {
   readonly coordinator: LogPlace['coordinator'] & Pick<Coordinator, 'serviceTime' | 'redact'>;
@@ -167,7 +144,12 @@ export const NO_LOG: AttemptLog = {
   stop: () => undefined,
 };
 
-export function createAttemptLog(saying: Saying): AttemptLog {
+/**
+ * What an attempt, or one call of an item, says. Nothing here rejects, and nothing keeps the handler waiting. An attempt
+ * that ends its run loses no line of its limits, however slow storage is: its record takes what is left. Others lose
+ * lines if storage fails for too long, and a warning says how many.
+ */
+export function createAttemptLog(saying: Saying) {
   const { speaker, limits, trust } = saying;
   const { clock, serviceTime, redact = redactNothing } = saying.coordinator;
   const buffer = createLogBuffer(speaker, limits);
@@ -220,22 +202,28 @@ export function createAttemptLog(saying: Saying): AttemptLog {
   };
 
   return {
-    line(level, text) {
+    /** @param text as `lineOf` makes it */
+    line(level: LogLevel, text: () => string): void {
       if (isOver) return;
       buffer.add(serviceTime.now(), level, text());
       arm();
     },
-    progress(progress) {
+    progress(progress: Progress): void {
       buffer.progress(serviceTime.now(), progress);
       arm();
     },
-    async finish() {
+    /** For an attempt whose run goes on, and for an item: writes what is left, for 5 s at most. */
+    async finish(): Promise<void> {
       end();
       if (left().length === 0) return;
       await writeLast(ONLY_FLUSH_MS);
       lost(left());
     },
-    async conclude() {
+    /**
+     * For an attempt that ends its run: returns what the record is to hold. Writes only what is more than 16 KB, for 1 s
+     * at most; the record takes what is left then.
+     */
+    async conclude(): Promise<Said> {
       end();
       const progress = buffer.last === undefined ? {} : { progress: redactNote(buffer.last, redact) };
       if (storeEntries(left()).length > RECORD_BYTES) await writeLast(LAST_FLUSH_MS);

@@ -14,7 +14,7 @@ import { isCall, isOrchestration } from '../../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { createFence } from '../../lease/fence';
 import { StoreDeniedError, StoreError } from '../../lease/store';
-import { beginBeats } from '../beat';
+import { beginBeats } from '../run-pieces';
 import { type Aborter, createAborter } from '../bounded';
 import { type Coordinator, type Report, keptFromHandlers } from '../coordinator';
 import { whileRunning } from '../drain';
@@ -246,12 +246,10 @@ function triggerOf(held: HeldRow, input: AttemptInput): Trigger {
 /** What there is to store of an attempt that is over. */
 interface Attempted {
   readonly stage: Stage;
-  /** The attempts before it. */
   readonly history: readonly AttemptRecord[];
   readonly log: AttemptLog;
 }
 
-/** Ends or suspends the run. */
 async function conclude(held: HeldRow, step: Step, attempted: Attempted): Promise<AttemptResult> {
   switch (step.kind) {
     case 'lost':
@@ -319,7 +317,6 @@ function ended(whole: LedgerRecord): AttemptResult {
   return { kind: 'ended', record };
 }
 
-/** Reports the end of the run, which is recorded. */
 function tellEnd(
   held: HeldRow,
   record: LedgerRecord,

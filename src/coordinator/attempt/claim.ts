@@ -8,7 +8,7 @@ import { type Row, keptForMs, standsFrom, withStandstill } from '../../core/row'
 import { acquire, release } from '../../lease/acquire';
 import { untilAnswered } from '../../lease/deadline';
 import { between, moment, type Moment, Trust } from '../../lease/trust';
-import { itemsAreSilent } from '../beat';
+import { itemsAreSilent } from '../run-pieces';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { attemptLimitMs, decideRow } from '../decide-row';
 import { LATE_MS } from '../hand-overs';
@@ -45,7 +45,6 @@ interface Claiming {
   readonly remaining: () => Millis;
 }
 
-/** A claim that was made. */
 export interface Claimed {
   readonly held: HeldRow;
   /** Another execution, or another holder, may have made an earlier claim of this run. */

@@ -34,7 +34,6 @@ const PIECES_PER_PAGE = 500;
 /** The plan cannot be carried out, and a new plan would be no better. */
 class InvalidPlanError extends NonRetryableError {}
 
-/** The result of one attempt. */
 export interface Stage {
   readonly handlerCall: HandlerCall | undefined;
   /** The run continues once these are done. */
@@ -50,7 +49,6 @@ export interface Stage {
 /** What is at work for a run between its attempts: items, or an orchestration of the app. */
 export interface Left {
   readonly count: number;
-  /** Within this time they end. */
   readonly deadlineMs: Millis;
   /** The attempt's answer, by which the run's own orchestration begins them. */
   readonly answer: (until: EpochMs, next: AgainInput) => AttemptResult;
@@ -138,7 +136,6 @@ function outOfTime(held: HeldRow, message: string): HandlerCall {
   return endedBy(held, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
-/** Leaves the run to items, if there are any. */
 function leftTo(held: HeldRow, { policy }: FanOutHandler, items: readonly PlannedItem[]): Pick<Stage, 'left'> {
   if (items.length === 0) return {};
   const left: Left = {
@@ -172,21 +169,9 @@ function itemLanes(
 
 /**
  * The pieces that runs of a job have left in storage, this run included. A back-filled run that is aside still needs
- * its own.
+ * its own. Leftovers are not read: if their removal fails, the job's next run removes them.
  */
-interface Leftovers {
-  /**
-   * Call it under the lease: later, the list might contain the pieces of a successor's run.
-   *
-   * @returns the pieces of this run
-   */
-  list(): Promise<readonly ListedPiece[]>;
-  /** Deletes the listed pieces; needs no lease. */
-  remove(): Promise<void>;
-}
-
-/** Leftovers are not read: if their removal fails, the job's next run removes them. */
-export function leftoversOf(held: HeldRow): Leftovers {
+export function leftoversOf(held: HeldRow) {
   const { coordinator, report, job } = held;
   const { name } = job.spec;
   let pieces: readonly ListedPiece[] = [];
@@ -199,18 +184,24 @@ export function leftoversOf(held: HeldRow): Leftovers {
     }
   };
   return {
-    async list() {
+    /**
+     * Call it under the lease: later, the list might contain the pieces of a successor's run.
+     *
+     * @returns the pieces of this run
+     */
+    async list(): Promise<readonly ListedPiece[]> {
       await trying(async () => {
         const spared = asideKey(held.row.backfill);
         pieces = (await listPieces(held, undefined)).filter(({ key }) => key !== spared);
       });
       return pieces.filter(({ key }) => key === held.key);
     },
-    remove: () => trying(() => eachOf(pieces, (piece) => coordinator.store.deletePiece(name, piece.key, piece.name))),
+    /** Deletes the listed pieces; needs no lease. */
+    remove: (): Promise<void> =>
+      trying(() => eachOf(pieces, (piece) => coordinator.store.deletePiece(name, piece.key, piece.name))),
   };
 }
 
-/** The plan's items as JSON texts. */
 export function checkPlan({ policy }: FanOutHandler, items: unknown): readonly string[] {
   if (!Array.isArray(items)) throw new InvalidPlanError('plan must return an array of items');
   if (items.length > policy.maxItems) {

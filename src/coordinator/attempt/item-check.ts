@@ -1,4 +1,4 @@
-import type { EpochMs, Millis } from '../../core/brand';
+import type { Millis } from '../../core/brand';
 import { decodeControl } from '../../core/control';
 import { BEAT_TRUSTS_MS, ITEMS_MARGIN_MS, STOP_PIECE } from '../../core/fan-out';
 import { runIdOf } from '../../core/key';
@@ -7,12 +7,11 @@ import type { FanOutHandler } from '../../handler/define-fan-out';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { LeaseStore } from '../../lease/store';
 import { type Moment, Trust, elapsedSince, moment, whenOver } from '../../lease/trust';
-import { beat, endBeats, entryOf, isLeftToItems } from '../beat';
+import { beat, endBeats, entryOf, isLeftToItems } from '../run-pieces';
 import type { Aborter } from '../bounded';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import type { ItemInput } from '../message';
 
-/** How often a running item checks whether it is still wanted. */
 const CHECK_EVERY_MS = 5_000;
 /** How long an item may trust after a check that showed it wanted: three checks may be lost. */
 const CHECK_TRUSTS_MS = 20_000;
@@ -62,15 +61,9 @@ export async function checkItem(item: WantedItem): Promise<ItemCheck> {
     const stop = await calling(item, (store, signal) => store.readPiece(spec.name, input.key, STOP_PIECE, { signal }));
     if (stop !== undefined) return { kind: 'unwanted', why: 'another item of its run has failed' };
   }
-  const left = remainingOf(input.until, listing.date);
-  if (left <= 0) return { kind: 'unwanted', why: TIME_IS_OVER };
+  const left = input.until - listing.date - ITEMS_MARGIN_MS;
+  if (left <= 0) return { kind: 'unwanted', why: "the time of its run's items is over" };
   return { kind: 'wanted', sent, trustMs: Math.min(left, CHECK_TRUSTS_MS, beatTrusts) };
-}
-
-const TIME_IS_OVER = "the time of its run's items is over";
-
-function remainingOf(until: EpochMs, date: EpochMs): Millis {
-  return until - date - ITEMS_MARGIN_MS;
 }
 
 export function trustFrom(

@@ -13,11 +13,11 @@ import { decodeRow } from '../../core/row';
 import { backoff } from '../../core/run';
 import type { ItemContext } from '../../handler/define-fan-out';
 import { isFanOut } from '../../handler/handlers';
-import { CALL_LIMIT_MS, untilAnswered, within } from '../../lease/deadline';
+import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { createFence } from '../../lease/fence';
 import { type PieceStore, StoreError } from '../../lease/store';
 import type { Trust } from '../../lease/trust';
-import { isLeftToItems, noteItem, whileAtWork } from '../beat';
+import { isLeftToItems, noteItem, whileAtWork } from '../run-pieces';
 import {
   type Aborter,
   type Bounds,
@@ -29,7 +29,7 @@ import {
 } from '../bounded';
 import { type Coordinator, type Report, keptFromHandlers } from '../coordinator';
 import type { AttemptResult, ItemInput, Worked } from '../message';
-import type { Ask } from '../row-writer';
+import { type Ask, asking } from '../row-writer';
 import { NO_TELEMETRY } from '../telemetry';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { callHandler, describeAbort } from './call-handler';
@@ -160,14 +160,8 @@ async function attemptItem(item: Item): Promise<ItemResult> {
   }
 }
 
-/** Asks storage for as long as the item is trusted. */
 function askWhileTrusted({ coordinator, trust }: Item): Ask {
-  return (call) =>
-    untilAnswered(
-      coordinator,
-      () => trust.remaining(),
-      (signal) => call(coordinator.store, signal),
-    );
+  return asking(coordinator, () => trust.remaining());
 }
 
 /** The log of only this call: Durable may deliver an item twice at once. */
@@ -281,7 +275,6 @@ function warnOfChanges({ report, job, input, coordinator }: Item, changes: reado
   report.log('warn', `job "${job.spec.name}", item ${String(input.index)}: gather gets its result changed: ${what}`);
 }
 
-/** The context of a call of `each`. */
 export function itemContext(
   job: JobName,
   { key, index, attempt, asked }: Pick<ItemInput, 'key' | 'index' | 'attempt' | 'asked'>,

@@ -16,7 +16,7 @@ import type { JobContext } from '../../handler/handler';
 import { StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
 import type { HeldRow } from '../held';
-import { keepEndOf } from '../kept-end';
+import { keepEndOf } from '../run-pieces';
 import { type AttemptResult, type ClaimInput, unpackRow } from '../message';
 import type { Left, Stage } from './fan-out';
 import { endedBy, runHandler } from './run-handler';
@@ -27,7 +27,6 @@ const KEEP_AGAIN_MS: Millis = 10_000;
 /** What a claim keeps before it starts an orchestration: the end of an earlier one no longer counts. */
 const STARTED = '{}';
 
-/** The orchestration of an earlier attempt has failed. */
 class OrchestrationFailedError extends Error {
   override readonly name = 'OrchestrationFailedError';
 }

@@ -1,7 +1,7 @@
 import { ForeignRecordError } from '../../core/record';
 import { isCall, isFanOut, isOrchestration, type Kept } from '../../handler/handlers';
 import type { HeldRow } from '../held';
-import { KEPT, keptPiece } from '../kept-end';
+import { KEPT, keptPiece } from '../run-pieces';
 import { type ClaimInput, type HandedOver, unpackRow } from '../message';
 import { asking, fanOutStage, listPieces, readPiece, type Stage } from './fan-out';
 import { orchestrationStage } from './orchestration';
@@ -9,7 +9,6 @@ import { inputOf } from './request-input';
 import { callToEnd, endedBy, runHandler } from './run-handler';
 import type { Attempt } from './waits';
 
-/** How a run ends without another attempt. */
 export type End = NonNullable<HandedOver['end']>;
 
 /** Whether items or an orchestration of the app are at work for the run between its attempts. */
@@ -17,7 +16,6 @@ export function waitsForOthers({ job: { handler } }: HeldRow): boolean {
   return isFanOut(handler) || isOrchestration(handler);
 }
 
-/** Calls the part of the handler that this attempt is for. */
 export async function perform(
   attempt: Attempt,
   input: ClaimInput,
@@ -70,7 +68,6 @@ async function hasOperation(kept: KeptPieces): Promise<boolean> {
 
 /** The text that a run keeps, in pieces like those of a fan-out. */
 interface KeptPieces extends Kept {
-  /** Whether this attempt has written a piece. */
   readonly isUsed: boolean;
 }
 

@@ -31,15 +31,23 @@ export async function inputOf(
   const id = parseRecordKey(key)?.request;
   // The job's own input came out of this very handler's schema when the app started.
   if (asked?.hasInput !== true || id === undefined) return { kind: 'input', input: copyOf(input) };
+  let body: string | undefined;
   try {
-    const body = await ask((store, signal) => store.readRequest(id, { signal }));
-    if (body === undefined)
-      return refused(`the input of manual run "${id}" is gone: it is kept as long as ledger records`);
-    return { kind: 'input', input: parseInput(handler.input, parseJson(id, body)) };
+    body = await ask((store, signal) => store.readRequest(id, { signal }));
   } catch (error) {
-    if (error instanceof InputError || error instanceof ForeignRecordError) return refused(error.message);
+    if (error instanceof ForeignRecordError) return refused(error.message);
     throw error;
   }
+  if (body === undefined) {
+    return refused(`the input of manual run "${id}" is gone: it is kept as long as ledger records`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return refused(`the input of manual run "${id}" is not JSON: something other than cronlease wrote it`);
+  }
+  return checked(handler.input, value);
 }
 
 /**
@@ -72,47 +80,26 @@ function copyIn(value: unknown, copies: Map<object, unknown>): unknown {
   return copy;
 }
 
-function parseJson(id: string, body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    throw new InputError(`the input of manual run "${id}" is not JSON: something other than cronlease wrote it`);
-  }
-}
-
 function refused(message: string): RunInput {
   return { kind: 'refused', error: { name: 'InvalidInputError', message } };
 }
 
-/** The input of a manual run does not fit the handler. */
-class InputError extends Error {
-  readonly code = 'Input';
-  override readonly name = 'InputError';
-}
-
-/**
- * Checks the input of a manual run by the handler's schema, and returns the schema's output. Without a schema, anything
- * fits.
- *
- * @throws InputError with all that does not fit, or if the schema throws or is asynchronous
- */
-function parseInput(schema: StandardSchema | undefined, value: unknown): unknown {
-  if (schema === undefined) return value;
-  const checked = checkBy(schema, value);
-  switch (checked.kind) {
+/** The output of the handler's schema, or all that does not fit. Without a schema, anything fits. */
+function checked(schema: StandardSchema | undefined, value: unknown): RunInput {
+  if (schema === undefined) return { kind: 'input', input: value };
+  const result = checkBy(schema, value);
+  switch (result.kind) {
     case 'fits':
-      return checked.value;
-    case 'threw': {
-      const { error: cause } = checked;
-      throw new InputError(`the input could not be checked: the handler's schema threw ${String(cause)}`, { cause });
-    }
+      return { kind: 'input', input: result.value };
+    case 'threw':
+      return refused(`the input could not be checked: the handler's schema threw ${String(result.error)}`);
     case 'asynchronous':
-      throw new InputError("the input could not be checked: the handler's schema is asynchronous");
+      return refused("the input could not be checked: the handler's schema is asynchronous");
     case 'refused': {
-      const problems = checked.issues.map(({ message, path }) => {
+      const problems = result.issues.map(({ message, path }) => {
         return path.length === 0 ? message : `${path.join('.')}: ${message}`;
       });
-      throw new InputError(`the handler's schema refuses the input: ${problems.join('; ')}`);
+      return refused(`the handler's schema refuses the input: ${problems.join('; ')}`);
     }
   }
 }

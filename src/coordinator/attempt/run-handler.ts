@@ -27,7 +27,7 @@ import {
 } from '../bounded';
 import type { Report, Speaker } from '../coordinator';
 import { type AnytimeStore, type HeldRow, handlerDue, timeOf } from '../held';
-import { readUnlessForeign } from '../ledger';
+import { readUnlessForeign, recordPages } from '../ledger';
 import { noteStart } from '../reachability';
 import { ping } from '../tell';
 import type { ClosableFence } from '../../lease/fence';
@@ -65,7 +65,6 @@ export interface HandlerCall {
   readonly waitedForConcurrencyMs?: Millis;
   readonly endedAt: EpochMs;
   readonly result?: unknown;
-  /** Values in the result that JSON cannot represent. */
   readonly resultChanges?: readonly string[];
   readonly error: RecordedError | null;
 }
@@ -236,13 +235,11 @@ function contextFor(attempt: Attempt, startedAt: EpochMs, alive: (note?: string)
   };
 }
 
-/** What every call of a part of a handler is given. */
 export interface CallParts {
   readonly aborter: Aborter;
   readonly fence: ClosableFence;
   readonly log: AttemptLog;
   readonly traceparent?: string | undefined;
-  /** Resets the stall limit. */
   readonly alive: (note?: string) => void;
 }
 
@@ -369,21 +366,19 @@ export function watchForCancel(held: HeldRow, aborter: Aborter): SeenControls & 
 
 /** The newest final record of the job that is older than this run and ran. */
 async function previousRun(store: AnytimeStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
-  const before = parseRecordKey(key)?.scheduledFor ?? 0;
-  let continuation: string | undefined;
+  const before = recordKey(parseRecordKey(key)?.scheduledFor ?? 0);
   let seen = 0;
-  do {
-    const page = await store.listRecords(job, { limit: 100, ...given({ continuation }) });
-    for (const { key: candidate, summary } of page.records) {
-      seen += 1;
+  for await (const { records } of recordPages(store, job, (call) => call(), { limit: 100 })) {
+    for (const { key: candidate, summary } of records) {
       // `started` is in the summary of what ran, and only there.
-      if (candidate <= recordKey(before) || summary['state'] !== 'final' || summary['started'] === undefined) continue;
+      if (candidate <= before || summary['state'] !== 'final' || summary['started'] === undefined) continue;
       const found = await readUnlessForeign(store, job, candidate);
       // A record that cronlease did not write must not end this run.
       if (found !== undefined && found !== 'foreign') return found.record;
     }
-    continuation = page.continuation;
-  } while (continuation !== undefined && seen < RECORDS_AT_MOST);
+    seen += records.length;
+    if (seen >= RECORDS_AT_MOST) break;
+  }
   return undefined;
 }
 

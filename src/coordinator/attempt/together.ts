@@ -6,7 +6,6 @@ import { type AttemptInput, type AttemptResult, type HandedOver, type Together, 
 import { runAttempt } from './attempt';
 import { runItem } from './item';
 
-/** Where one claim is made. */
 interface Place {
   readonly coordinator: Coordinator;
   readonly report: Report;

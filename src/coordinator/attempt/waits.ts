@@ -25,7 +25,6 @@ import { CLOCK_RATE_ERROR } from '../../lease/service-time';
 /** The longest wait between two readings of the clock before a handler is due. */
 const READ_CLOCK_EVERY_MS = 1_000;
 
-/** A control, and when it was read on the monotonic clock. */
 export interface SeenControl {
   readonly control: Control;
   readonly at: Millis;
@@ -108,17 +107,14 @@ const TOGETHER_MS = 100;
 const ONE_BY_ONE = 4;
 /** The share of its time after which a listing ends with what it has read. */
 const LISTING_SHARE = 0.8;
-/** The most jobs that the warning about a listing names. */
 const NAMED = 10;
 
-/** What a batch has read by a listing. */
 interface Shown {
   readonly listed: ReadonlyMap<JobName, ListedJob>;
   /** The jobs of the batch that the listing should have shown. */
   readonly unread: ReadonlySet<JobName>;
 }
 
-/** The jobs that wait for the next listing. */
 interface Batch {
   readonly jobs: Set<JobName>;
   readonly shown: Promise<Shown>;
@@ -218,13 +214,11 @@ const WAIT_AT_LEAST_MS: Millis = 10_000;
 /** The result of the wait. If it has a permit, the caller gives it back. */
 export interface Turn {
   readonly permit?: Permit;
-  /** How long it was waited for a place in the job's group. */
   readonly waitedForGroupMs?: Millis;
   /** The handler is not called. Undefined also if the signal was aborted. */
   readonly end?: Extract<AttemptEnd, { kind: 'notRun' | 'crowded' }>;
 }
 
-/** The job is paused, so that the handler is not called. */
 export const PAUSED: Turn = { end: { kind: 'notRun', outcome: 'paused', reason: 'paused' } };
 
 /**
@@ -249,7 +243,6 @@ export async function waitForTurn(attempt: Attempt): Promise<Turn> {
   }
 }
 
-/** Waits for a place in the group of the job. */
 export async function waitForGroup(attempt: Attempt): Promise<Turn> {
   const { patience, end } = patienceFor(attempt, 'groupFull');
   const waitedForGroupMs = await attempt.membership.enter(patience);
@@ -269,7 +262,6 @@ async function waitForPermit(attempt: Attempt): Promise<Turn> {
   return permit === undefined ? { end } : { permit };
 }
 
-/** How long the run may wait, and its end after that. */
 function patienceFor(
   { held, aborter: { signal } }: Attempt,
   reason: Extract<AttemptEnd, { kind: 'crowded' }>['reason'],

@@ -5,7 +5,7 @@ import { claimTime } from '../../core/decide/verdict';
 import { formatDuration } from '../../core/duration';
 import { claimLease, leaseOverWait } from '../../core/early-claim';
 import { actualTime, type JobSpec } from '../../core/job';
-import { claimRank } from '../../core/ranked-queue';
+import { type Rank, claimRank } from '../../core/ranked-queue';
 import { completed } from '../../core/recent';
 import { isOrchestration, silentAfterMs } from '../../handler/handlers';
 import type { Row } from '../../core/row';
@@ -70,17 +70,24 @@ export function act(state: TickState, fire: Fire, job: RunnableJob, decided: Job
         if (isOutdated) board.note(name, 'actionOutdated', { now: coordinator.serviceTime.now() });
         else await writeOnce(state, fire, job, decided);
       },
-      claimRank(job.spec, dueTime(decision), isBackfill(decision)),
+      rankOf(job, decision),
     ),
   );
 }
 
+function rankOf({ spec }: RunnableJob, decision: Due['decision']): Rank {
+  if (decision.kind !== 'claim') return claimRank(spec, 0, false);
+  const { claim } = decision;
+  return claimRank(spec, claim.run.kind === 'known' ? claim.run.scheduledFor : 0, isBackfilled(claim));
+}
+
 async function writeOnce(state: TickState, fire: Fire, job: RunnableJob, decided: Due): Promise<void> {
-  const isClaim = decided.decision.kind === 'claim';
   const won = await write(state, fire, job, decided).catch((error: unknown) => failed(state, fire, job, error));
-  if (won === true && isClaim) fire.handedOver += 1;
-  if (won === undefined && isClaim) state.coordinator.telemetry?.claimed(job.spec.name, 'race', 'unknown');
-  if (won === false && isClaim) state.losses += 1;
+  if (decided.decision.kind === 'claim') {
+    if (won === true) fire.handedOver += 1;
+    if (won === undefined) state.coordinator.telemetry?.claimed(job.spec.name, 'race', 'unknown');
+    if (won === false) state.losses += 1;
+  }
   over(state, fire, job, decided.decision, won);
 }
 
@@ -158,7 +165,7 @@ async function write(
     const row = isLast
       ? await withLastRun(coordinator, name, { row: decision.row, before }, coordinator.serviceTime.now())
       : decision.row;
-    return writeDecided(coordinator, job, { row, etag, leaseId, leaseMs }, report);
+    return writeDecided(coordinator, job, row, { etag, leaseId, leaseMs }, report);
   }
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   if (decision.claim.isSilent === true && (await orchestrations.goesOn(job, before, hub, report))) return false;
@@ -178,14 +185,6 @@ async function write(
   } finally {
     member.leave();
   }
-}
-
-function dueTime(decision: Due['decision']): EpochMs {
-  return decision.kind === 'claim' && decision.claim.run.kind === 'known' ? decision.claim.run.scheduledFor : 0;
-}
-
-function isBackfill(decision: Due['decision']): boolean {
-  return decision.kind === 'claim' && isBackfilled(decision.claim);
 }
 
 function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unknown): undefined {
@@ -239,27 +238,24 @@ function checkAfter(
   return next === undefined ? soon : Math.max(soon, claimTime(spec, next, lookAheadMs));
 }
 
-/** A decision that gives due times their outcomes and runs nothing. */
-interface Decided extends Lease {
-  /** Undefined: the lease is acquired and left to expire, so that a run that seemed over continues. */
-  readonly row: Row | undefined;
-}
-
 /**
- * Carries out the decision in the order of a claim: acquire, row, records, release.
+ * Carries out a decision that gives due times their outcomes and runs nothing, in the order of a claim: acquire, row,
+ * records, release.
  *
+ * @param row undefined: the lease is acquired and left to expire, so that a run that seemed over continues
  * @returns false if another instance was faster
  */
 async function writeDecided(
   coordinator: Coordinator,
   job: RunnableJob,
-  { row, etag, leaseId, leaseMs }: Decided,
+  row: Row | undefined,
+  lease: Lease,
   report: Report,
 ): Promise<boolean> {
   // Nothing renews this lease, so the tick stops after half of it.
-  const trust = Trust.unrenewed(coordinator.clock, leaseMs);
+  const trust = Trust.unrenewed(coordinator.clock, lease.leaseMs);
   const remaining = (): number => trust.remaining();
-  const guard = { job, leaseId, leaseMs, etag };
+  const guard = { job, ...lease };
   if ((await acquire(coordinator, job.spec.name, guard, remaining)) === undefined) return false;
   if (row === undefined) return false;
   const written = await holdRow(coordinator, report, guard, { row, remaining, trustFrom: () => trust });

@@ -1,7 +1,6 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { type JobNotes, NEW_NOTES, type NoteEvents, after, checkTime } from './notes';
 
-/** The notes on all jobs. */
 export class Board {
   readonly #notes: Map<JobName, JobNotes>;
 
@@ -20,12 +19,10 @@ export class Board {
     return notes;
   }
 
-  /** Notes an event of a job: {@link after}. */
   note<Kind extends keyof NoteEvents>(job: JobName, kind: Kind, event: NoteEvents[Kind]): void {
     this.#notes.set(job, after(this.notes(job), kind, event));
   }
 
-  /** The jobs whose next check is due. */
   due(now: EpochMs): JobName[] {
     const due: JobName[] = [];
     // After each claim of a burst, so nothing is allocated for a job that is not due.
@@ -62,22 +59,16 @@ export class Board {
     }
   }
 
-  clockCorrected(): void {
-    for (const job of this.#notes.keys()) this.note(job, 'clockCorrected', null);
-  }
-
-  hubProven(now: EpochMs): void {
-    for (const job of this.#notes.keys()) this.note(job, 'hubProven', { now });
+  noteAll<Kind extends keyof NoteEvents>(kind: Kind, event: NoteEvents[Kind]): void {
+    for (const job of this.#notes.keys()) this.note(job, kind, event);
   }
 }
 
 /** How early the claims of a burst may begin, and how fast they come. */
 interface Pace {
-  /** The look-ahead where little is due. */
   readonly lookAheadMs: Millis;
   /** No look-ahead is longer, because a lease must last past the start of the run. */
   readonly mostMs: Millis;
-  /** How many claims this process makes every second. */
   readonly perSecond: number;
 }
 

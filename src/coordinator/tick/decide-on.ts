@@ -15,7 +15,7 @@ import {
   decideRow,
 } from '../decide-row';
 import { lookAfterLeft } from '../lost-run';
-import { type JobNotes, checkTime, upcomingAt } from './notes';
+import { checkTime, upcomingAt } from './notes';
 
 /** A listing, or the part of one that has been read. */
 interface Shown {
@@ -35,12 +35,12 @@ export async function decideOnAll(
   for (const name of required.saw(shown.listing)) {
     board.note(name, 'requiredChanged', { now: coordinator.serviceTime.now() });
   }
-  const decisions: Promise<void>[] = [];
-  for (const name of names) {
-    const seen = changed(state, fire, shown, name);
-    if (seen !== undefined) decisions.push(decideOn(state, fire, runnable(state.coordinator, name), seen));
-  }
-  await Promise.all(decisions);
+  await Promise.all(
+    names.flatMap((name) => {
+      const seen = changed(state, fire, shown, name);
+      return seen === undefined ? [] : [decideOn(state, fire, runnable(coordinator, name), seen)];
+    }),
+  );
 }
 
 export function runnable({ jobs }: Coordinator, name: JobName): RunnableJob {
@@ -49,7 +49,6 @@ export function runnable({ jobs }: Coordinator, name: JobName): RunnableJob {
   return job;
 }
 
-/** A listed row that needs a decision. */
 interface Changed extends JobListing {
   /** ETags and lease. */
   readonly version: string;
@@ -60,7 +59,7 @@ function changed(state: TickState, fire: Fire, { listing, askedAt }: Shown, name
   const { coordinator, board, hubWatch, background } = state;
   const notes = board.notes(name);
   const seen = listing.jobs.get(name);
-  if (isActing(notes)) return undefined;
+  if (notes.next.kind === 'acting') return undefined;
   if (seen?.row === undefined) {
     board.note(name, 'rowGone', null);
     return undefined;
@@ -87,7 +86,7 @@ async function decideOn(
   const versions = required.versions(job.spec);
   const decided = await readAndDecide(state, job, listed, fire.report);
   // Another tick of this process may have begun to act meanwhile.
-  if (isActing(board.notes(name))) return;
+  if (board.notes(name).next.kind === 'acting') return;
   if (decided === undefined) {
     board.note(name, 'leftAlone', { decidedOn: version });
     return;
@@ -119,10 +118,6 @@ function isLeft({ decision, row, lease }: JobDecision): boolean {
     row.phase === 'running' &&
     row.attempt > 1
   );
-}
-
-function isActing({ next }: JobNotes): boolean {
-  return next.kind === 'acting';
 }
 
 function isInFlight({ decision, row, lease }: JobDecision): boolean {

@@ -92,7 +92,6 @@ export interface Fire {
   readonly report: Report;
   /** The jobs that this fire found with something to do. */
   readonly due: Set<JobName>;
-  /** How many claims it has handed over. */
   handedOver: number;
 }
 
@@ -120,7 +119,6 @@ const FIRST_PER_SECOND = 40;
 const LEAST_PER_SECOND = 2;
 /** A hand-over is about half of the work of a claim; the task hub and the attempt do the rest. */
 const HAND_OVER_SHARE = 0.5;
-/** How many claims make a measurement. */
 const MEASURED = 50;
 /** Claims further apart did not follow each other without a pause. */
 const APART_MS = 1_000;

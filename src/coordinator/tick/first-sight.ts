@@ -146,7 +146,6 @@ export function createFirstSight({ coordinator, board, gate }: Pick<TickState, '
     return within(clock, CREATE_LIMIT_MS, call);
   }
 
-  /** Continues at another place of the list. */
   function leap(): void {
     const at = Math.floor(random() * untried.length);
     untried = [...untried.slice(at), ...untried.slice(0, at)];

@@ -86,7 +86,6 @@ export function leftRows(coordinator: Coordinator): (whole: Listing, report: Rep
 
 const NOTHING: ReadonlyMap<JobName, LeftRow> = new Map();
 
-/** A row, and the version of it that was seen. */
 interface Marked {
   readonly name: JobName;
   readonly etag: ETag;

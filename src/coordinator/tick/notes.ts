@@ -43,11 +43,9 @@ export type NextCheck =
 export const SWEEP: NextCheck = { kind: 'sweep' };
 export const READY: NextCheck = { kind: 'ready' };
 
-/** A due time that is to be claimed. */
 export interface Upcoming {
   /** The actual due time. */
   readonly at: EpochMs;
-  /** The longest look-ahead that it may have. */
   readonly mostAheadMs: Millis;
 }
 
@@ -101,76 +99,56 @@ export const NEW_NOTES: JobNotes = {
   warned: undefined,
 };
 
-/** What happens to a job in this process, with the facts that its notes need. */
-export interface NoteEvents {
-  /** A listing lacks its row: it was removed. The next sweep creates it again. */
-  readonly rowGone: null;
-  /** This process has created its row. */
-  readonly rowCreated: Pick<JobNotes, 'next' | 'upcoming'>;
-  /** A required job was claimed, or its row has changed. */
-  readonly requiredChanged: { readonly now: EpochMs };
-  readonly checkStarted: { readonly now: EpochMs };
-  /** A check has read something about a version of its row. */
-  readonly learned: { readonly version: RowVersion };
-  /** Row or control are not cronlease's. */
-  readonly leftAlone: Pick<JobNotes, 'decidedOn'>;
-  /** `before` is the state in which the check found it; `wasMoved`: required rows changed during the check. */
-  readonly decided: Pick<JobNotes, 'decidedOn' | 'upcoming' | 'inFlight'> & {
-    readonly before: NextCheck;
-    readonly decision: Decision;
-    readonly isForeign: boolean;
-    readonly now: EpochMs;
-    readonly wasMoved: boolean;
-  };
-  readonly warned: Pick<JobNotes, 'warned'>;
-  readonly silenceTold: null;
-  /** What is due is not written now. The check after the next state decides again. */
-  readonly putOff: Pick<JobNotes, 'next'>;
-  /** The claim of a term is due, in this fire. */
-  readonly termDue: { readonly fire: number };
-  readonly actionStarted: null;
-  /** While its action waited, others were faster with other jobs. */
-  readonly actionOutdated: { readonly now: EpochMs };
-  readonly acquires: { readonly unanswered: Unanswered };
-  /** Its lease is released, or an orchestration may have started under it: the id is not used again. */
-  readonly leaseUsed: null;
-  /** `won`: undefined if there was no answer. */
-  readonly actionOver: Pick<JobNotes, 'upcoming'> & {
-    readonly won: boolean | undefined;
-    readonly nextCheckAt: EpochMs;
-  };
-  /** It rests, and the look-ahead of its due time is known. */
-  readonly aheadPlanned: { readonly lookAheadMs: Millis; readonly checkAt: EpochMs };
-  readonly clockCorrected: null;
-  readonly hubProven: { readonly now: EpochMs };
+interface Now {
+  readonly now: EpochMs;
 }
 
-/** The notes change in only these ways. */
-const TRANSITIONS: {
-  readonly [Kind in keyof NoteEvents]: (notes: JobNotes, event: NoteEvents[Kind]) => Partial<JobNotes>;
-} = {
+interface Decided extends Now, Pick<JobNotes, 'decidedOn' | 'upcoming' | 'inFlight'> {
+  /** The state in which the check found it. */
+  readonly before: NextCheck;
+  readonly decision: Decision;
+  readonly isForeign: boolean;
+  /** Required rows changed during the check. */
+  readonly wasMoved: boolean;
+}
+
+interface ActionOver extends Pick<JobNotes, 'upcoming'> {
+  /** Undefined if there was no answer. */
+  readonly won: boolean | undefined;
+  readonly nextCheckAt: EpochMs;
+}
+
+/** What happens to a job in this process, with the facts that its notes need. The notes change in only these ways. */
+const TRANSITIONS = {
+  /** A listing lacks its row: it was removed. The next sweep creates it again. */
   rowGone: () => ({ next: SWEEP }),
-  rowCreated: (_, { next, upcoming }) => ({ next, upcoming }),
-  requiredChanged: ({ next }, { now }) => ({ next: requiredMoved(next, now) }),
-  checkStarted: ({ next }, { now }) => ({ next: checkStarted(next, now) }),
-  learned: (_, { version }) => ({ version }),
-  leftAlone: (_, { decidedOn }) => ({ decidedOn, next: SWEEP, inFlight: false }),
-  decided: ({ lost: lostBefore }, { before, decision, isForeign, now, wasMoved, ...facts }) => {
+  /** This process has created its row. */
+  rowCreated: (_: JobNotes, { next, upcoming }: Pick<JobNotes, 'next' | 'upcoming'>) => ({ next, upcoming }),
+  /** A required job was claimed, or its row has changed. */
+  requiredChanged: ({ next }: JobNotes, { now }: Now) => ({ next: requiredMoved(next, now) }),
+  checkStarted: ({ next }: JobNotes, { now }: Now) => ({ next: checkStarted(next, now) }),
+  /** A check has read something about a version of its row. */
+  learned: (_: JobNotes, { version }: { readonly version: RowVersion }) => ({ version }),
+  /** Row or control are not cronlease's. */
+  leftAlone: (_: JobNotes, { decidedOn }: Pick<JobNotes, 'decidedOn'>) => ({ decidedOn, next: SWEEP, inFlight: false }),
+  decided: ({ lost: lostBefore }: JobNotes, { before, decision, isForeign, now, wasMoved, ...facts }: Decided) => {
     const lost = decision.kind === 'nothing' ? 0 : lostBefore;
     const next = afterCheck(before, decision, { isForeign, now, holdBackMs: HOLD_BACK_MS * 2 ** lost });
     return { ...facts, lost, next: wasMoved ? requiredMoved(next, now) : next };
   },
-  warned: (_, { warned }) => ({ warned }),
-  silenceTold: ({ version }) => (version === undefined ? {} : { version: { ...version, silenceTold: true } }),
-  putOff: (_, { next }) => ({ next, decidedOn: undefined }),
-  // A term is due once a tick, so that a handler that returns at once is not called without end.
-  termDue: (_, { fire }) => ({ inFlight: true, termOfFire: fire }),
+  warned: (_: JobNotes, { warned }: Pick<JobNotes, 'warned'>) => ({ warned }),
+  silenceTold: ({ version }: JobNotes) => (version === undefined ? {} : { version: { ...version, silenceTold: true } }),
+  /** What is due is not written now. The check after the next state decides again. */
+  putOff: (_: JobNotes, { next }: Pick<JobNotes, 'next'>) => ({ next, decidedOn: undefined }),
+  /** A term is due once a tick, so that a handler that returns at once is not called without end. */
+  termDue: (_: JobNotes, { fire }: { readonly fire: number }) => ({ inFlight: true, termOfFire: fire }),
   actionStarted: () => ({ next: { kind: 'acting' } }),
-  // It has held back for others already.
-  actionOutdated: (_, { now }) => ({ decidedOn: undefined, next: { kind: 'holdBack', until: now } }),
-  acquires: (_, { unanswered }) => ({ unanswered }),
+  /** While its action waited, others were faster with other jobs. It has held back for others already. */
+  actionOutdated: (_: JobNotes, { now }: Now) => ({ decidedOn: undefined, next: { kind: 'holdBack', until: now } }),
+  acquires: (_: JobNotes, { unanswered }: { readonly unanswered: Unanswered }) => ({ unanswered }),
+  /** Its lease is released, or an orchestration may have started under it: the id is not used again. */
   leaseUsed: () => ({ unanswered: undefined }),
-  actionOver: ({ version, unanswered, lost }, { won, nextCheckAt, upcoming }) => ({
+  actionOver: ({ version, unanswered, lost }: JobNotes, { won, nextCheckAt, upcoming }: ActionOver) => ({
     unanswered: won === undefined ? unanswered : undefined,
     lost: won === true ? 0 : Math.min(LOST_AT_MOST, lost + Number(won === false)),
     version: version && { ...version, beat: undefined },
@@ -179,14 +157,30 @@ const TRANSITIONS: {
     next: { kind: 'rest', at: nextCheckAt },
     upcoming,
   }),
-  aheadPlanned: (_, { lookAheadMs, checkAt }) => ({ lookAheadMs, next: { kind: 'rest', at: checkAt } }),
-  clockCorrected: ({ next }) => ({ decidedOn: undefined, next: clockCorrected(next) }),
-  // The hold-back was over before.
-  hubProven: ({ next }, { now }) => (next.kind === 'waitsForHub' ? { next: { kind: 'holdBack', until: now } } : {}),
+  /** It rests, and the look-ahead of its due time is known. */
+  aheadPlanned: (
+    _: JobNotes,
+    { lookAheadMs, checkAt }: { readonly lookAheadMs: Millis; readonly checkAt: EpochMs },
+  ) => ({
+    lookAheadMs,
+    next: { kind: 'rest', at: checkAt },
+  }),
+  clockCorrected: ({ next }: JobNotes) => ({ decidedOn: undefined, next: clockCorrected(next) }),
+  /** The hold-back was over before. */
+  hubProven: ({ next }: JobNotes, { now }: Now) =>
+    next.kind === 'waitsForHub' ? { next: { kind: 'holdBack', until: now } } : {},
+} satisfies Readonly<Record<string, (notes: JobNotes, event: never) => Partial<JobNotes>>>;
+
+/** The facts of each event; null: it has none. */
+export type NoteEvents = {
+  readonly [Kind in keyof typeof TRANSITIONS]: Parameters<(typeof TRANSITIONS)[Kind]> extends [JobNotes, infer Event]
+    ? Event
+    : null;
 };
 
 export function after<Kind extends keyof NoteEvents>(notes: JobNotes, kind: Kind, event: NoteEvents[Kind]): JobNotes {
-  return { ...notes, ...TRANSITIONS[kind](notes, event) };
+  const transition: (notes: JobNotes, event: never) => Partial<JobNotes> = TRANSITIONS[kind];
+  return { ...notes, ...transition(notes, event as never) };
 }
 
 /** The time of the next check; undefined if the state has none. */

@@ -10,10 +10,9 @@ import { type Row, decodeRow, isAtRest } from '../../core/row';
 import { brief } from '../../core/text';
 import { isOrchestration } from '../../handler/handlers';
 import { type ListedJob, type Listing, StoreError } from '../../lease/store';
-import { beat, setProgress } from '../beat';
+import { beat, setProgress, keepEndOf } from '../run-pieces';
 import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
 import { type AppOrchestrations, type RunningOrchestration, withinHub } from '../hub';
-import { keepEndOf } from '../kept-end';
 import { troubled } from '../reachability';
 import { POLL_AT_MOST_MS, POLL_FIRST_MS, hubProbe } from './hub-watch';
 

@@ -1,6 +1,6 @@
 import type { ETag, Millis } from '../../core/brand';
 import { given } from '../../core/given';
-import { decodePresence, encodePresence, jobsHash, type Presence, type Rival } from '../../core/presence';
+import { decodePresence, encodePresence, jobsHash, type Presence } from '../../core/presence';
 import { PRESENCE_EVERY_MS } from '../../core/presence-state';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Coordinator, Hub, PresenceFacts, Report } from '../coordinator';
@@ -102,12 +102,10 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
 
 /** For a poke: leaves the presence as it is if the deployment's timer has written it recently. */
 async function writeIfSilent(coordinator: Coordinator, presence: Presence): Promise<undefined> {
-  const { clock, store, deployment } = coordinator;
-  const { presences } = await within(clock, CALL_LIMIT_MS, (signal) => store.listPresences({ signal }));
-  const last = presences.get(deployment);
-  if (last !== undefined && presence.tickedAt - decodePresence(last.metadata).tickedAt < SILENT_MS) return undefined;
-  await write(coordinator, presence, undefined);
-  return undefined;
+  const last = await readOwn(coordinator);
+  if (last === undefined || presence.tickedAt - last.tickedAt >= SILENT_MS) {
+    await write(coordinator, presence, undefined);
+  }
 }
 
 async function write(
@@ -122,15 +120,17 @@ async function write(
     );
   const own = await put(presence, ifMatch);
   if (own.kind === 'written') return own.etag;
-  const { presences } = await within(clock, CALL_LIMIT_MS, (signal) => store.listPresences({ signal }));
-  const other = presences.get(deployment);
-  const rival = other === undefined ? undefined : rivalIn(other.metadata, presence.instance);
+  const other = await readOwn(coordinator);
+  // If it is the same, only the answer to our own write was lost.
+  const isRival = other !== undefined && other.instance !== presence.instance;
+  const rival = isRival ? { instance: other.instance, hub: other.hub } : undefined;
   const told = await put({ ...presence, rival }, undefined);
   return told.kind === 'written' ? told.etag : undefined;
 }
 
-/** The last writer, if that was another process. If not, only the answer to our own write was lost. */
-function rivalIn(metadata: Readonly<Record<string, string>>, instance: string): Rival | undefined {
-  const other = decodePresence(metadata);
-  return other.instance === instance ? undefined : { instance: other.instance, hub: other.hub };
+/** The presence of this deployment, whichever process wrote it. */
+async function readOwn({ clock, store, deployment }: Coordinator): Promise<Presence | undefined> {
+  const { presences } = await within(clock, CALL_LIMIT_MS, (signal) => store.listPresences({ signal }));
+  const listed = presences.get(deployment);
+  return listed && decodePresence(listed.metadata);
 }

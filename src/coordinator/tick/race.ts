@@ -9,7 +9,7 @@ import type { Claim } from '../../core/decide/situation';
 import { orchestrationId } from '../../core/key';
 import type { Row } from '../../core/row';
 import { acquire, release } from '../../lease/acquire';
-import { itemsAreSilent } from '../beat';
+import { itemsAreSilent } from '../run-pieces';
 import { elapsedSince } from '../../lease/trust';
 import type { Coordinator, RunnableJob } from '../coordinator';
 import { type HandOver, turnOf } from '../hand-overs';

@@ -95,7 +95,7 @@ export function createSurvey(state: TickState) {
     if (clockWasSet()) {
       // A listing corrects the clock. Instants noted before may be as far ahead as the clock was.
       lastSweep = undefined;
-      board.clockCorrected();
+      board.noteAll('clockCorrected', null);
     }
     planBursts();
     const due = claimsOf(coordinator) === 'none' ? [] : board.due(serviceTime.now());
@@ -177,7 +177,7 @@ function createLister({ coordinator, board }: TickState) {
     handOvers.listed(elapsedSince(clock, sent));
     if (Math.abs(serviceTime.skewMs - notedSkew) > TIME_MOVED_MS) {
       notedSkew = serviceTime.skewMs;
-      board.clockCorrected();
+      board.noteAll('clockCorrected', null);
     }
     return listing;
   };

@@ -172,7 +172,7 @@ function proveHub(
   const proof = hubWatch.prove(hub, left, stopped, report);
   background.start(
     proof?.then((proven) => {
-      if (proven) board.hubProven(coordinator.serviceTime.now());
+      if (proven) board.noteAll('hubProven', { now: coordinator.serviceTime.now() });
     }),
   );
 }

@@ -70,7 +70,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     name: 'final-record-ignored',
     what: 'a final record is ignored before a take-over',
     edits: [
-      become('coordinator/decide-row.ts:decideRow', branch('unreadable'), "if (known === 'final') known = 'none';"),
+      become('coordinator/decide-row.ts:decideRow', branch('final'), "if (known === 'final') known = 'none';"),
       drop('core/decide/unfinished.ts:decideUnfinished', operand('final')),
     ],
   },
@@ -103,7 +103,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
 if (early === undefined) return undefined;`,
       ),
       become('coordinator/settle.ts:settle', value('own'), 'early'),
-      become('coordinator/decide-row.ts:situationOf', property('row', 'withRecordedEnd'), 'row'),
+      become('coordinator/decide-row.ts:decideRow', property('row', 'withRecordedEnd'), 'row'),
     ],
   },
   {

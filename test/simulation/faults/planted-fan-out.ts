@@ -31,7 +31,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     name: 'silence-not-asked-again',
     mix: 'fans',
     what: 'the silence of the items is not checked again under the lease',
-    edits: [always('coordinator/beat.ts:itemsAreSilent', call('isSilent'))],
+    edits: [always('coordinator/run-pieces.ts:itemsAreSilent', call('isSilent'))],
   },
   {
     name: 'held-row-trusted',
@@ -63,7 +63,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     name: 'left-items-begin',
     mix: 'fans',
     what: 'an item begins although its run was handed on',
-    edits: [drop('coordinator/beat.ts:isLeftToItems', operand('itemsLeftAt'))],
+    edits: [drop('coordinator/run-pieces.ts:isLeftToItems', operand('itemsLeftAt'))],
   },
   {
     name: 'own-beats-unseen',
@@ -75,6 +75,6 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     name: 'nothing-left-behind',
     mix: 'fans',
     what: 'an instance that is shut down leaves nothing behind by which the silence of its run could be seen',
-    edits: [drop('coordinator/beat.ts:leaveBeats', first(call('within')))],
+    edits: [drop('coordinator/run-pieces.ts:leaveBeats', first(call('within')))],
   },
 ];

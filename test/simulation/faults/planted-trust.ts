@@ -111,7 +111,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     name: 'late-growth-unguarded',
     what: 'a row is released although a call for a longer lease may still arrive',
     mix: 'loss',
-    edits: [never('coordinator/held.ts:release', test('growsLate'))],
+    edits: [never('coordinator/held.ts:release', test('mayGrowLate'))],
   },
   {
     name: 'claim-trusted-as-grown',

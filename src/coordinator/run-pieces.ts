@@ -1,16 +1,19 @@
+import { type Redact, redactJson } from '../core/redact';
+import { redactError } from '../core/recorded-error';
+import type { OrchestrationEnd } from '../core/orchestration';
 import type { JobName, Millis, Token } from '../core/brand';
 import { BEAT_EVERY_MS, type NotedItem, beatPiece, beatSummary, isSilent, newestBeat } from '../core/fan-out';
 import type { Progress } from '../core/log-entry';
 import type { Row } from '../core/row';
 import { silentAfterMs } from '../handler/handlers';
+import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import { allPieces } from '../lease/pages';
-import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { type ListedPiece, StoreError, StoreUnavailableError } from '../lease/store';
 import { type Moment, elapsedSince, moment } from '../lease/trust';
 import type { Coordinator } from './coordinator';
 import type { HeldRow } from './held';
 import type { ItemInput } from './message';
-import type { Ask } from './row-writer';
+import { type Ask, asking } from './row-writer';
 
 /** After this long without a beat, none of the run's items is in this process any more. */
 const FORGET_AFTER_MS = 60_000;
@@ -18,7 +21,7 @@ const PIECES_PER_PAGE = 500;
 const EMPTY = { body: '{}', summary: {} };
 
 /** The run that items belong to, under one claim. */
-export type Fanning = Pick<ItemInput, 'job' | 'key' | 'token'>;
+type Fanning = Pick<ItemInput, 'job' | 'key' | 'token'>;
 
 /** The heartbeat of this process for a run. */
 export interface Beats extends Fanning {
@@ -33,13 +36,10 @@ export interface Beats extends Fanning {
   exists: boolean;
   /** The calls for items that are under way here, from before their first beat to their very end. */
   readonly items: Set<Promise<unknown>>;
-  /** The progress of its orchestration. */
   progress?: Progress | undefined;
-  /** What the next beat lists, by index. */
   readonly noted: Map<number, NotedItem>;
 }
 
-/** What a heartbeat takes of its process. */
 type Beating = Pick<Coordinator, 'clock' | 'newId'>;
 
 /** The heartbeats that this process writes, by run and token. */
@@ -156,21 +156,24 @@ export function entryOf(coordinator: Beating, { job, key, token }: Fanning): Bea
   const known = all.get(id);
   if (known !== undefined && !isForgotten(coordinator, known)) return known;
   for (const [run, one] of all) if (isForgotten(coordinator, one)) all.delete(run);
-  const beats = newBeats(coordinator, { job, key, token });
+  const beats: Beats = {
+    job,
+    key,
+    token,
+    piece: beatPiece(token as Token, coordinator.newId()),
+    since: moment(coordinator.clock),
+    at: undefined,
+    writing: undefined,
+    exists: false,
+    items: new Set(),
+    noted: new Map(),
+  };
   all.set(id, beats);
   return beats;
 }
 
 function isForgotten({ clock }: Beating, { since, writing, items }: Beats): boolean {
   return writing === undefined && items.size === 0 && elapsedSince(clock, since) > FORGET_AFTER_MS;
-}
-
-function newBeats({ clock, newId }: Beating, run: Fanning): Beats {
-  const piece = beatPiece(run.token as Token, newId());
-  const { job, key, token } = run;
-  const since = moment(clock);
-  const before = { at: undefined, writing: undefined, exists: false } as const;
-  return { job, key, token, piece, since, ...before, items: new Set(), noted: new Map() };
 }
 
 /** Creates the first heartbeat of a claim, before its items go to their lanes. It counts until they have begun. */
@@ -205,7 +208,45 @@ export async function itemsAreSilent(
 ): Promise<boolean> {
   const handler = coordinator.jobs.get(job)?.handler;
   if (run === undefined || handler === undefined) return false;
-  const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
-  const beats = await listBeats(ask, { job, key: run.key, token });
+  const beats = await listBeats(asking(coordinator, remaining), { job, key: run.key, token });
   return isSilent(newestBeat(beats, token, silentAfterMs(handler)));
+}
+
+/** The prefix of the pieces in which a run keeps a text. Decision 130. */
+export const KEPT = 'kept-';
+/** The number of the piece with the end of a claim's orchestration: the claim itself writes only the one before. */
+const END = 1;
+/** More than its record holds, and less than any store takes: a result in Durable may have many megabytes. */
+const RESULT_CHARACTERS = 64 * 1024;
+
+/** The name of the piece with a text of a claim, from 0. */
+export function keptPiece(token: number, index: number): string {
+  return `${KEPT}${digits(token)}-${digits(index)}`;
+}
+
+/**
+ * Keeps the end of the orchestration that a claim has started, without secrets. Of two ends the first one stands.
+ *
+ * @param place the claim
+ * @throws StoreError
+ */
+export async function keepEndOf(
+  { clock, store, redact }: Pick<Coordinator, 'clock' | 'store' | 'redact'>,
+  { job, key, token }: { readonly job: JobName; readonly key: string; readonly token: number },
+  end: OrchestrationEnd,
+): Promise<void> {
+  const piece = { body: JSON.stringify(shownEnd(end, redact)), summary: {} };
+  await within(clock, CALL_LIMIT_MS, (signal) => store.createPiece(job, key, keptPiece(token, END), piece, { signal }));
+}
+
+/** Only the record shows an end, so no one misses what is hidden, or cut off. */
+function shownEnd(end: OrchestrationEnd, redact: Redact | undefined): OrchestrationEnd {
+  if (end.state === 'failed') return { state: end.state, error: redactError(end.error, redact) };
+  const { state, result } = end;
+  const shown = redact === undefined ? result : JSON.stringify(redactJson(JSON.parse(result), redact));
+  return { state, result: shown.slice(0, RESULT_CHARACTERS) };
+}
+
+function digits(number: number): string {
+  return String(number).padStart(16, '0');
 }
