@@ -355,7 +355,7 @@ describe('cronlease dev that cannot start', () => {
     expect(dev.stderr()).toContain('--storage');
   });
 
-  it.each([{ instances: 0 }, { port: 65_535, instances: 2 }, { storage: 'embeded' }, { data: 'x' }])(
+  it.each([{ port: 65_535, instances: 2 }, { storage: 'embeded' }, { data: 'x' }])(
     'refuses the options %j',
     async (options) => {
       expect(await fails(options)).toMatchObject({ code: 2, stderr: expect.stringMatching(/^--/) });
