@@ -110,6 +110,7 @@ export function printWarnings({ warnings }: Pick<LoadedJobs, 'warnings'>, job?: 
   }
 }
 
+/** The largest file that is read from git. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
 export interface JobsAtRef {

@@ -122,6 +122,7 @@ export function spanOf(text: string, option: string, least: Millis = 1): Millis 
 /** Which zone a command prints times in. */
 export interface TimeOptions {
   readonly local?: boolean | undefined;
+  /** The default. */
   readonly utc?: boolean | undefined;
 }
 

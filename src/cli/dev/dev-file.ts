@@ -85,7 +85,7 @@ export function claimFolder(app: string) {
       fs.writeFileSync(temporary, textOf(content), { mode: 0o600 });
       fs.renameSync(temporary, file);
     },
-    /** Removes that file. */
+    /** Removes the file of this cluster. */
     release(): void {
       if (readFile(app).pid === process.pid) fs.rmSync(file, { force: true });
       removeDevFolder(app);

@@ -203,8 +203,8 @@ function interruptedTable({ interrupted }: DrillReport): string {
     interrupted.map(({ runId, takenOverBy, takeOverMs, gapMs, outcome }) => [
       runId,
       takenOverBy ?? 'nobody',
-      soon(takeOverMs),
-      soon(gapMs),
+      orNever(takeOverMs),
+      orNever(gapMs),
       outcome ?? 'none',
     ]),
   );
@@ -228,7 +228,7 @@ function dueTimesTable(dueTimes: Verdict['jobs'][number]['dueTimes']): string {
   );
 }
 
-function soon(ms: number | null): string {
+function orNever(ms: number | null): string {
   return ms === null ? 'never' : formatDuration(ms);
 }
 
@@ -241,6 +241,7 @@ function markdownTable(heading: readonly string[], rows: readonly (readonly stri
   return [line(heading), line(heading.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
+/** Escapes what would end a cell of a table, or a line. */
 function escape(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll(/\s*\n\s*/g, ' ');
 }

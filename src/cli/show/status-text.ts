@@ -117,6 +117,7 @@ function timeGroup({ now, show, note = '' }: StatusView): readonly Span[] {
   return [{ text: `${show(Math.floor(now / 1000) * 1000)}${note}`, format: 'dim' }];
 }
 
+/** The whole reason is shown, on as many lines as it needs. */
 function maintenanceLines(
   { by, note, since, until, jobs }: Overview['maintenance'][number],
   view: StatusView,

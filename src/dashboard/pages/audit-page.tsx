@@ -33,6 +33,7 @@ const ACTIONS: Readonly<Record<NonNullable<AuditQuery['action']>, string>> = {
   shards: 'Shards',
 };
 
+/** Changes whose target is not a job. */
 const OF_SEVERAL: ReadonlySet<string> = new Set(['maintenance', 'recover', 'shards']);
 
 const LABELS: Readonly<Record<Entry['state'], Label>> = {

@@ -292,7 +292,7 @@ export function TagSelect({ jobs }: { readonly jobs: readonly Tagged[] }) {
 type Column = readonly [
   heading: ComponentChildren,
   column?: string | undefined,
-  /** In pixels. Default: what the others leave. */
+  /** In pixels. Default: that of its class in style.css, or what the others leave. */
   width?: number | undefined,
   order?: 'ascending' | 'descending' | false,
 ];
@@ -320,7 +320,7 @@ export function Table({ name, kind, columns, above, onKeyDown, children }: Table
                 role="columnheader"
                 scope="col"
                 class={column}
-                style={{ width: width === undefined ? 'auto' : `${String(width)}px` }}
+                style={width === undefined ? {} : { width: `${String(width)}px` }}
                 aria-sort={order || undefined}
               >
                 {heading}
