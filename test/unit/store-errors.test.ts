@@ -1,8 +1,8 @@
 import { RestError } from '@azure/storage-blob';
 import { describe, expect, it } from 'vitest';
 import { failure as failureOfBlobs } from '../../src/stores/azure-blob/ask';
-import { ConsulError, FAULTS as OF_CONSUL } from '../../src/stores/consul/agents';
-import { EtcdError, FAULTS as OF_ETCD } from '../../src/stores/etcd/members';
+import { ConsulError, FAULTS as OF_CONSUL } from '../../src/stores/consul/errors';
+import { EtcdError, FAULTS as OF_ETCD } from '../../src/stores/etcd/errors';
 import { FAULTS as OF_POSTGRES } from '../../src/stores/postgres/errors';
 import { FAULTS as OF_REDIS } from '../../src/stores/redis/errors';
 
