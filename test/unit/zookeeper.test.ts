@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkStorageName } from '../../src/stores/azure-blob/connection';
-import { StorageSettingsError } from '../../src/stores/exposure';
+import { StorageSettingsError } from '../../src/stores/settings-error';
 import { ensembleOf } from '../../src/stores/http/url';
 import { openStore } from '../../src/stores/open';
 import { FAULTS, NoNodeError, ZooKeeperError } from '../../src/stores/zookeeper/errors';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { exposureOf, type NamedServer, StorageSettingsError } from '../exposure';
+import { exposureOf, type NamedServer } from '../exposure';
+import { StorageSettingsError } from '../settings-error';
 
 export interface Member {
   readonly host: string;
