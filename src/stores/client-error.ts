@@ -13,8 +13,12 @@ export interface Faults {
 interface FaultRules<Why extends Denial> {
   /** Whether the service has answered with it. Others, but for {@link NoContainerError}, are of the connection. */
   readonly isAnswer: (error: unknown) => boolean;
-  /** Why it is a refusal of the caller; undefined: it is none. */
-  readonly denialOf: (error: unknown, message: string) => Why | undefined;
+  /**
+   * Why it is a refusal of the caller; undefined: it is none.
+   *
+   * @param text all of it, of which messages show the beginning
+   */
+  readonly denialOf: (error: unknown, text: string) => Why | undefined;
   readonly isNoContainer?: (error: unknown) => boolean;
   readonly isThrottled: (error: unknown) => boolean;
   readonly remedies: Readonly<Record<Why, string>> & {
@@ -24,7 +28,7 @@ interface FaultRules<Why extends Denial> {
     readonly noContainer?: string;
   };
   /** The remedy of another answer, if it has its own. */
-  readonly remedyOf: (error: unknown, message: string) => string | undefined;
+  readonly remedyOf: (error: unknown, text: string) => string | undefined;
   /** What a message has before that of the error. */
   readonly prefixOf?: (error: unknown) => string;
 }
@@ -43,9 +47,9 @@ export function faultsOf<Why extends Denial>(rules: FaultRules<Why>): Faults {
       const said = `${where}: ${prefixOf(error)}${cause.message}`;
       if (isNoContainer(error)) return noContainer(said, cause, remedies.noContainer);
       if (!isAnswer(error)) return new StoreUnavailableError(`${said}. ${remedies.unreachable}`, { cause });
-      const why = denialOf(error, cause.message);
+      const why = denialOf(error, String(error));
       if (why !== undefined) return new StoreDeniedError(`${said}. ${remedies[why]}`, { cause, why });
-      const remedy = remedyOf(error, cause.message) ?? 'The call may or may not have taken effect.';
+      const remedy = remedyOf(error, String(error)) ?? 'The call may or may not have taken effect.';
       return new StoreUnavailableError(`${said}. ${remedy}`, { cause });
     },
     resultOf(error) {
@@ -106,7 +110,7 @@ export async function installed<T>(name: string, location: string, load: () => P
   }
 }
 
-/** The remedy is the same in every store, because the tick is the same (`tick/missing-container.ts`). */
+/** The remedy is the same in every store, because the tick is the same (`tick/survey.ts`). */
 const REMEDY =
   'The container does not exist: check its name. If it was deleted, a running app creates it again after 75 s.';
 

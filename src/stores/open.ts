@@ -27,11 +27,12 @@ import {
 } from './azure-blob/connection';
 import { azureBlobElectionRows, azureBlobStore } from './azure-blob/store';
 import { azureBlobTrial } from './azure-blob/trial';
-import { checkExposure, exposedTo, type NamedServer, StorageSettingsError, withoutInsecure } from './exposure';
+import { checkExposure, exposedTo, type NamedServer, withoutInsecure } from './exposure';
 import { agentsOf, clusterOf, ensembleOf, isConsul, isEtcd, isZooKeeper } from './http/url';
 import { STORE_LIMITS } from './limits';
 import { databaseOf, isPostgres, scopeOf } from './postgres/settings';
 import { isRedis, serverOf } from './redis/settings';
+import { StorageSettingsError } from './settings-error';
 
 export type { Identity, Settings } from './azure-blob/connection';
 export {
@@ -43,7 +44,7 @@ export {
 } from './azure-blob/connection';
 /** The rows of elections in the container of a program's own client. */
 export { azureBlobElections as electionRowsIn } from './azure-blob/store';
-export { StorageSettingsError } from './exposure';
+export { StorageSettingsError } from './settings-error';
 
 /** The limit of a call to a store beside blobs, which have their own. */
 const CALL_TIMEOUT_MS = 10_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { NoContainerError } from '../../src/stores/client-error';
-import { ConsulError, FAULTS } from '../../src/stores/consul/agents';
+import { ConsulError, FAULTS } from '../../src/stores/consul/errors';
 import { agentsOf } from '../../src/stores/http/url';
 import { transactionIn } from '../../src/stores/consul/wire';
 import { isStoreUrl, openElectionStore, openStore } from '../../src/stores/open';

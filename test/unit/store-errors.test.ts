@@ -1,6 +1,8 @@
 import { RestError } from '@azure/storage-blob';
 import { describe, expect, it } from 'vitest';
 import { failure as failureOfBlobs } from '../../src/stores/azure-blob/ask';
+import { ConsulError, FAULTS as OF_CONSUL } from '../../src/stores/consul/errors';
+import { EtcdError, FAULTS as OF_ETCD } from '../../src/stores/etcd/errors';
 import { FAULTS as OF_POSTGRES } from '../../src/stores/postgres/errors';
 import { FAULTS as OF_REDIS } from '../../src/stores/redis/errors';
 
@@ -33,6 +35,26 @@ describe('a refusal of Blob Storage', () => {
     ['AuthorizationPermissionMismatch', /Assign the role/],
   ])('%s leads to its remedy', (code, remedy) => {
     expect(refusal(code)).toMatch(remedy);
+  });
+});
+
+describe('an answer that is too long to be shown', () => {
+  const long = 'rpc error: '.repeat(40);
+
+  it.each([
+    [
+      'Consul',
+      OF_CONSUL.failure(new ConsulError(500, `${long}Missing node registration`), 'list jobs'),
+      /removed from/,
+    ],
+    [
+      'Consul',
+      OF_CONSUL.failure(new ConsulError(500, 'rpc error\nPermission denied'), 'list jobs'),
+      /Grant this token/,
+    ],
+    ['etcd', OF_ETCD.failure(new EtcdError(500, 8, `${long}database space exceeded`), 'list jobs'), /database of the/],
+  ])('leads to its remedy whatever is shown of it: %s', (_store, error, remedy) => {
+    expect(error.message).toMatch(remedy);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkStorageName } from '../../src/stores/azure-blob/connection';
-import { StorageSettingsError } from '../../src/stores/exposure';
+import { StorageSettingsError } from '../../src/stores/settings-error';
 import { ensembleOf } from '../../src/stores/http/url';
 import { openStore } from '../../src/stores/open';
 import { FAULTS, NoNodeError, ZooKeeperError } from '../../src/stores/zookeeper/errors';
@@ -30,9 +30,12 @@ describe('a URL of ZooKeeper', () => {
     },
   );
 
-  it.each(['u@h', 'u:@h', ':p@h', 'u%3Ax:p@h', 'u:%zz@h'])('is refused if its login is that of "%s"', (rest) => {
-    expect(() => ensembleOf(`zk://${rest}`)).toThrow(StorageSettingsError);
-  });
+  it.each(['u@h', 'u:@h', ':p@h', '@h', ':@h', 'u%3Ax:p@h', 'u:%zz@h'])(
+    'is refused if its login is that of "%s"',
+    (rest) => {
+      expect(() => ensembleOf(`zk://${rest}`)).toThrow(StorageSettingsError);
+    },
+  );
 
   it('opens a store whose location has no secret', () => {
     const settings = { CRONLEASE_STORAGE: 'zk://u:s3cret@h/x?insecure=allow' };

@@ -17,7 +17,8 @@ import type { Caller } from '../../lease/trial';
 import { callCounter, callMeter } from './count-calls';
 import { fewConnections } from './few-connections';
 import { unreadListings } from './listing';
-import { isLoopback, StorageSettingsError } from '../exposure';
+import { isLoopback } from '../exposure';
+import { StorageSettingsError } from '../settings-error';
 
 /** Settings by name, from an app's environment. */
 export type Settings = Readonly<Record<string, string | undefined>>;

@@ -1,10 +1,11 @@
 import type { EpochMs } from '../../core/brand';
 import { NoContainerError } from '../client-error';
-import { listIn, textIn } from '../http/members';
+import { listIn, textIn } from '../http/json';
 import { dateIn, memberTime } from '../http/time';
 import { undisturbedWithin } from '../lease-automaton';
 import { type Call, metered, type Service } from '../metered';
-import { ConsulError, type Exchange } from './agents';
+import type { Exchange } from './agents';
+import { ConsulError } from './errors';
 import { makeSession } from './sessions';
 import { get, type Operation, type TransactionAnswer, transactionIn, tree } from './wire';
 

@@ -87,8 +87,8 @@ interface Plan {
 function planOf({ lease: { session }, held }: SeenRow, change: Change, clock: Clock): Plan {
   switch (change.kind) {
     case 'write': {
-      // The guard of a claim is its session. A process that did not make that cannot tell how long it lasts, and so puts
-      // its own in its place.
+      // The guard of a claim: this index, under a session that has not ended. A process that did not make the session
+      // cannot tell how long it lasts, and so puts its own in its place.
       const isKnown = session !== undefined && leftOf(clock, session) !== undefined;
       const isKept = held.isBroken === true || isKnown;
       return { metadata: change.metadata, ...(!isKept && { held, lock: 'renewed' }) };

@@ -1,7 +1,7 @@
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { elapsedSince, moment, type Moment } from '../../lease/trust';
-import { objectIn, textIn } from '../http/members';
+import { objectIn, textIn } from '../http/json';
 import type { Exchange } from './agents';
 
 /** No session lasts as long. */

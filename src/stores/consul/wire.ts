@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { listIn, objectIn, textIn } from '../http/members';
-import { ConsulError } from './agents';
+import { listIn, objectIn, textIn } from '../http/json';
+import { ConsulError } from './errors';
 
 /** The operations and answers of Consul's transactions: https://developer.hashicorp.com/consul/api-docs/txn */
 

@@ -1,5 +1,5 @@
 import type { Durability } from '../../lease/trial';
-import { listIn, objectIn, textIn } from '../http/members';
+import { listIn, objectIn, textIn } from '../http/json';
 import { told } from '../metered';
 import type { Cluster } from './ask';
 

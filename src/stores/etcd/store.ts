@@ -8,8 +8,9 @@ import type { Members } from '../http/url';
 import { LAYOUT_VERSION, type Question } from '../port';
 import { type Ask, asker, type Cluster } from './ask';
 import { entriesIn, headIn, logsIn, purgeIn } from './entries';
+import { FAULTS } from './errors';
 import { type Keys, keysIn } from './keys';
-import { exchangesWith, FAULTS } from './members';
+import { exchangesWith } from './members';
 import { byName, leftOf, only, rangesOf, removalOf, rowIn, rowsAmong, rowsIn } from './rows';
 import { durabilityOf } from './space';
 import { all, type Found, get, isAbsent, put } from './wire';
@@ -41,7 +42,8 @@ const REMEDIES: Trial['remedies'] = {
  *   cluster how long the lease lasts (`leftMs`), by one more call. Due times are judged by the dates: a member whose clock
  *   is ahead lets runs start early by as much. Run NTP on the members. Times of writing are estimated from the last answer.
  * - A leader that stands still (a paused machine) lets leases last longer, until another one is elected. If its monotonic
- *   clock stood still meanwhile and it still answers how long a lease lasts, the answer is too long by the pause.
+ *   clock stood still meanwhile and it still answers how long a lease lasts, the answer is too long by the pause. No lease
+ *   is renewed in place, so a deposed leader whose clock runs answers too little, and never too much.
  * - A snapshot that is restored brings old revisions back: a version that an old holder has seen may fit another row. Stop
  *   the apps before, restore with `--bump-revision` where `etcdutl` has it, and run `cronlease recover --after-failover`.
  * - The cluster keeps every revision until it is compacted, and refuses writes once its quota is used up: set

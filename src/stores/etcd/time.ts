@@ -1,5 +1,5 @@
 import type { Millis } from '../../core/brand';
-import { objectIn, textIn } from '../http/members';
+import { objectIn, textIn } from '../http/json';
 import { dateIn } from '../http/time';
 import { STORE_LIMITS } from '../limits';
 import type { Exchange } from './members';

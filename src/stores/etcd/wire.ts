@@ -1,4 +1,4 @@
-import { listIn, objectIn, textIn } from '../http/members';
+import { listIn, objectIn, textIn } from '../http/json';
 import { afterPrefix } from '../port';
 
 /** The requests and answers of etcd's gateway that are used here: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { exposureOf, type NamedServer, StorageSettingsError } from '../exposure';
+import { exposureOf, type NamedServer } from '../exposure';
+import { StorageSettingsError } from '../settings-error';
 
 export interface Member {
   readonly host: string;
@@ -184,7 +185,8 @@ export function ensembleOf(text: string): Members {
     const problem = 'its path is not a chroot: use letters, digits, ".", "-" and "_", such as /apps/jobs';
     throw invalidUrl(ZOOKEEPER, problem);
   }
-  if ((user === undefined) !== (password === undefined)) {
+  // An empty login would make nodes that every client may write.
+  if ((user === undefined) !== (password === undefined) || /^\w+:\/\/:?@/.test(ensemble.url)) {
     throw invalidUrl(ZOOKEEPER, 'its user has no password: use USER:PASSWORD@HOST');
   }
   if (user?.includes(':') === true) {

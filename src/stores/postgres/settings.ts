@@ -1,5 +1,6 @@
 import { env } from 'node:process';
-import { type Exposure, type NamedServer, StorageSettingsError } from '../exposure';
+import type { Exposure, NamedServer } from '../exposure';
+import { StorageSettingsError } from '../settings-error';
 
 export function isPostgres(text: string): boolean {
   return /^postgres(ql)?:\/\//i.test(text.trim());

@@ -114,7 +114,7 @@ function connections(driving: Driving, failovers: Failovers): WithConnection {
       if (moved !== undefined) {
         address = moved;
         retire(line);
-      } else if (mayBeElsewhere(error)) {
+      } else if (signal.aborted || mayBeElsewhere(error)) {
         // Another server may be the primary now, and the name may lead there.
         address = home;
         failovers.age = Math.max(failovers.age, line.age + 1);
@@ -154,6 +154,7 @@ const ELSEWHERE = ['READONLY', 'MASTERDOWN', 'NOREPLICAS', 'LOADING', 'CLUSTERDO
 
 /** Whether there was no answer, or one that suggests another server. */
 function mayBeElsewhere(error: unknown): boolean {
+  // The primary has answered, and too few of its replicas.
   if (error instanceof StoreUnavailableError) return false;
   const code = codeOf(error);
   return code === undefined || ELSEWHERE.includes(code);

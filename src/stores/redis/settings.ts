@@ -1,6 +1,7 @@
 import type { Millis } from '../../core/brand';
-import { exposureOf, type NamedServer, type StorageSettingsError } from '../exposure';
+import { exposureOf, type NamedServer } from '../exposure';
 import { decoded, invalidUrl, TLS_PARAMETERS, type TlsFiles } from '../http/url';
+import type { StorageSettingsError } from '../settings-error';
 
 export interface RedisServer extends NamedServer {
   readonly host: string;

@@ -29,8 +29,10 @@ const REMEDIES: Trial['remedies'] = {
  *
  * **The guard** is a transaction that checks the version of the row and that of the lease, and then sets one of them. The
  * leader carries out one transaction at a time, once most servers have it. An ETag is the node's version, with the number
- * of the transaction that created it: versions begin again where a node is deleted and created again. For the same reason
- * the fence is the token in the row's metadata, as in every store.
+ * of the transaction that created it: versions begin again where a node is deleted and created again.
+ *
+ * **The fence** is the token in the row's metadata, as in every store. The version is not a token: a claim makes one token,
+ * and rows that are moved to another store keep theirs.
  *
  * **Time.** An answer to a write has the leader's time of that write, and an answer to a read has none. So each read
  * follows an empty write to the node `now` on the same connection, without waiting for its answer. That gives the time,
