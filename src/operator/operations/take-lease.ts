@@ -93,7 +93,10 @@ export async function renewHeld({ store }: LeaseTaker, { job, whose, leaseId }: 
   if ((await store.renew(job, leaseId)) === 'lost') throw contended(whose);
 }
 
-/** Releases the lease, once everything is written: readers take the row for settled. Returns whether it was held. */
+/**
+ * Releases the lease, once everything is written: readers take the row for settled. Returns whether it was still held.
+ * Otherwise another instance may have the row.
+ */
 export async function letGo({ store }: LeaseTaker<RowStore>, { job, leaseId, etag }: Holding): Promise<boolean> {
   return (await store.release(job, leaseId, { ifMatch: etag })) === 'released';
 }
