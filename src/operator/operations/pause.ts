@@ -176,8 +176,8 @@ interface SkippedTimes {
 }
 
 /**
- * The due times of a job in a pause: the first `atMost`, and how many there are. None of them runs, even if the last run
- * kept it waiting.
+ * The due times of a job in a pause: the first `atMost`, and how many there are. None of them runs, even if the last
+ * run kept it waiting.
  */
 export function skippedTimes(
   spec: Pick<JobSpec, 'timetable' | 'offsetMs'>,
