@@ -13,7 +13,8 @@ import { type Calendars, type UsedCalendar, excludedTimes, ownWindows } from './
 import { type DurationLimits, checkDurations, requireWithinOf, timeoutOf } from './check-durations';
 import { checkCall, checkInput } from './check-call';
 import { warnOfGaps, warnOfNoEffect } from './check-effect';
-import type { Path, CheckedJob, IssueReport } from './config-error';
+import type { CheckedJob } from './checked-job';
+import type { Path, IssueReport } from './config-error';
 import type { HandledJob } from './handlers';
 import { isObject } from '../core/metadata';
 import { ALL_JOBS, isJobName } from './readers';

@@ -120,7 +120,7 @@ function callerUnderDev({ devSecret }: AccessSettings, secret: string, knock: Kn
   return { role: 'admin', payloads: true, actor: 'developer', channel: isBrowser(knock.header) ? 'browser' : 'app' };
 }
 
-/** Throws a {@link RequestError} if the caller may not call a route. Changes need more than reading. */
+/** Throws a {@link RequestError} if the caller may not call a route, or not from here or now if it is a change. */
 export function checkCall(
   settings: AccessSettings,
   caller: Caller,

@@ -16,7 +16,7 @@ import { selects } from '../core/job-pattern';
 import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
 import { type Office, type RawCall, type Route, route } from './route';
 import { oneRun, runIn, unknownRun } from './runs-routes';
-import { repairLayout } from '../operator/shards/apply';
+import { repairLayout } from '../operator/shards/repair';
 import * as schema from './schema';
 
 /** The job to change, from the shared sweep; the change itself re-reads the job's state. */

@@ -23,6 +23,7 @@ export interface Desk {
   readonly sweepIntervalMs: Millis;
   /** Hides secrets in inputs. Undefined: nothing is secret. */
   readonly redact: Redact | undefined;
+  /** How many jobs have their own name in metrics. */
   readonly metricsJobs: number;
   /** Whether this instance can do its work: storage answers, and nothing else is wrong. */
   readonly isReady: () => Promise<boolean>;

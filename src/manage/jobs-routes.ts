@@ -28,6 +28,7 @@ import { DueTimesQuery, TimelineQuery } from './schema/jobs';
 const HOUR = 3_600_000;
 
 export const oneJob = z.strictObject({ job: jobName });
+/** The most of one answer. */
 const DUE_TIMES = 5_000;
 
 const CALENDAR_MS = 90 * 86_400_000;

@@ -5,6 +5,7 @@ import { PAYLOADS, ROLES, type Rights, rightsOf } from './rights';
 export interface ApiKey {
   readonly name: string;
   readonly rights: Rights;
+  /** SHA-256 of the key. */
   readonly digest: Buffer;
 }
 

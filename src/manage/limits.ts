@@ -12,6 +12,7 @@ const LISTINGS = ['listRecords', 'listAudits', 'listLogs', 'listPieces'] as cons
 /** Listings that a caller may cause at once, and after that every second. A filter over many jobs takes thousands. */
 const LISTINGS_AT_FIRST = 5_000;
 const LISTINGS_A_SECOND = 20;
+/** Requests of one caller that may list at the same time. */
 const LISTING_AT_ONCE = 8;
 
 /** A caller's listings in this process. */

@@ -52,6 +52,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
+/** The most characters of a value that an answer repeats. */
 const VALUE = 100;
 
 export function problemBody({ status, code, issues }: RequestError): ProblemBody {

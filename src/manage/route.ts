@@ -10,6 +10,7 @@ import { RequestError, type RequestIssue } from './problem';
 import type { Role } from './rights';
 import type { KeptErrors } from '../operator/views/runs';
 
+/** Errors that one answer lists. */
 const MOST = 20;
 
 /** A request to a route, before its parts are read. */

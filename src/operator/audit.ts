@@ -80,6 +80,7 @@ async function begin(store: AuditStore, key: string, intent: Omit<AuditEntry, 's
 }
 
 export interface AuditPage {
+  /** Newest first. */
   readonly entries: readonly (AuditEntry & { readonly id: string })[];
   /** Entries that cronlease did not write, with reasons. */
   readonly problems: readonly string[];

@@ -28,7 +28,7 @@ import { outcomesOf } from './views/job-status';
 /** The most characters of a note, and of a person's name. */
 export const NOTE_LENGTH = 200;
 
-/** How long, and how many, manual runs that were taken stay: a failover may lose their records, but not the control. */
+/** How long, and how many, manual runs that were taken stay: a failover may lose only their records. */
 const TAKEN_FOR_MS = 24 * 3_600_000;
 const TAKEN_AT_MOST = 10;
 
@@ -139,7 +139,7 @@ function tidy(control: Control, state: JobState, subject: Subject): Control {
   };
 }
 
-/** Whether `alertAfter` still counts the end of a pause as a success: the newest end, which no record may show. */
+/** Whether `alertAfter` counts the end of a pause as a success: the newest. A pause with nothing due has no record. */
 function excuses(
   { until }: Pause,
   { pauses }: Control,

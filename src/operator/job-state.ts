@@ -33,7 +33,7 @@ export function stateIn({ date, jobs }: Listing, job: JobName): JobState {
   };
 }
 
-/** Whether an operator forgot the job. False for a blob that cronlease did not write. */
+/** Whether an operator forgot the job, whose row stays for its token. False for a blob that cronlease did not write. */
 export function isForgotten({ jobs }: Listing, job: JobName): boolean {
   return jobs.get(job)?.row?.metadata['forgotten'] !== undefined;
 }

@@ -218,7 +218,10 @@ export interface RunIds {
   readonly spanId: string;
 }
 
-/** The ids of a run's trace, the same for every instance, and others for each container, its location. Decision 114. */
+/**
+ * The ids of a run's trace: the same for every instance, so that a take-over continues it, and others for each
+ * `location`, because other containers may have the same jobs. Decision 114.
+ */
 export function idsOf(location: string, runId: string): RunIds {
   const digest = hash('sha256', `cronlease\n${location}\n${runId}`);
   return { traceId: digest.slice(0, 32), spanId: digest.slice(32, 48) };

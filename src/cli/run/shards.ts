@@ -11,12 +11,12 @@ import {
   type Applied,
   applyShards,
   type ShardChange,
-  repairLayout,
   type AccountSeen,
   type Misplaced,
   type Survey,
   surveyAccounts,
 } from '../../operator/shards/apply';
+import { repairLayout } from '../../operator/shards/repair';
 import { answer, CliError, NO, OK, style, UsageError, warn } from '../output';
 import { deskOf, openAccounts, openSetting, openStore } from '../storage';
 import { spanOf } from '../time';

@@ -7,7 +7,8 @@ import { asideRunId, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
 import { endAside, endRunOf } from './forget';
-import { missingNotices, type LeaseTaker, letGo, takeLease, writeStretches } from './take-lease';
+import { missingNotices } from './left-notices';
+import { type LeaseTaker, letGo, takeLease, writeStretches } from './take-lease';
 
 export interface CancelTerms {
   /** The run that must be the one in progress. Default: any. */

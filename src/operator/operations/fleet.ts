@@ -16,7 +16,7 @@ import type { LeaseStore } from '../../lease/store';
 import type { Cordoned } from '../../manage/schema/about';
 import { type Acting, operate } from '../audit';
 import { changeRecord, checkNote } from '../change-control';
-import { deploymentsOf } from '../views/overview';
+import { deploymentsOf } from '../views/deployments';
 import { OperatorError } from '../operator-error';
 
 /**
@@ -73,7 +73,7 @@ export async function claimingDeployments(store: LeaseStore): Promise<readonly s
 }
 
 /**
- * Shows a notice of planned work to all. It pauses nothing: that is up to `pauseJob` for each job, with the same
+ * Shows a notice of planned work to all. It pauses nothing: that is up to `pause` for each job, with the same
  * `until`. Throws `OperatorError` `NoteTooLong`, `ControlFull`, `Contended`.
  */
 export async function startMaintenance(

@@ -14,10 +14,8 @@ import {
 import { failuresAfter } from '../../core/run';
 import { inParallel } from '../../core/in-parallel';
 import { asideRunId, currentRun, stateIn } from '../job-state';
+import { type LeftNotice, leftNotice, missingNotices } from './left-notices';
 import {
-  type LeftNotice,
-  leftNotice,
-  missingNotices,
   type LeaseTaker,
   type Holding,
   contended,

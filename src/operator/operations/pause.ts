@@ -175,7 +175,10 @@ interface SkippedTimes {
   readonly isMore: boolean;
 }
 
-/** The due times of a job in a pause, of which none runs: the first `atMost`, and how many there are. */
+/**
+ * The due times of a job in a pause: the first `atMost`, and how many there are. None of them runs, even if the last
+ * run kept it waiting.
+ */
 export function skippedTimes(
   spec: Pick<JobSpec, 'timetable' | 'offsetMs'>,
   { since, until }: Pick<Pause, 'since'> & { readonly until: EpochMs },

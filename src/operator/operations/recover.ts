@@ -21,11 +21,8 @@ import { decodeFields, sameMetadata, wholeIn } from '../../core/metadata';
 import type { ListedRecord, ListedRow, Listing, MissingAccount, ElectionStore } from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
 import { inParallel } from '../../core/in-parallel';
+import { type LeftNotice, createNotices, leftNotice, missingNotices } from './left-notices';
 import {
-  type LeftNotice,
-  createNotices,
-  leftNotice,
-  missingNotices,
   type LeaseTaker,
   type Holding,
   letGo,

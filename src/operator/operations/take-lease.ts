@@ -1,19 +1,13 @@
-import type { ETag, JobName, LeaseId, Millis, EpochMs } from '../../core/brand';
+import type { ETag, JobName, LeaseId, Millis } from '../../core/brand';
 import { type Clock, sleep } from '../../core/clock';
-import { marginOf, type JobSpec } from '../../core/job';
+import { marginOf } from '../../core/job';
 import type { Stretch } from '../../core/outcome';
 import { type LedgerRecord, storeRecord, stretchRecord } from '../../core/record';
 import { type Row, encodeRow } from '../../core/row';
-import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
+import { readRecord } from '../../coordinator/ledger';
 import type { LeaseStore, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
-import { asciiJson } from '../../core/metadata';
-import { type Control, isPausedFor } from '../../core/control';
-import { encodeDelivery, newDelivery, NOBODY } from '../../core/delivery';
-import { runIdOf } from '../../core/key';
-import { endNotice, noticeId } from '../../core/notice';
-import type { EndChange, OwedNotice } from '../../core/owed-notice';
 
 /** For commands that take leases. Each call is made once; repeated, such a command finishes what it began. */
 export interface LeaseTaker<Store extends RowStore = LeaseStore> {
@@ -93,7 +87,10 @@ export async function renewHeld({ store }: LeaseTaker, { job, whose, leaseId }: 
   if ((await store.renew(job, leaseId)) === 'lost') throw contended(whose);
 }
 
-/** Releases the lease, once everything is written: readers take the row for settled. Returns whether it was held. */
+/**
+ * Releases the lease, once everything is written: readers take the row for settled. Returns whether it was still held.
+ * Otherwise another instance may have the row.
+ */
 export async function letGo({ store }: LeaseTaker<RowStore>, { job, leaseId, etag }: Holding): Promise<boolean> {
   return (await store.release(job, leaseId, { ifMatch: etag })) === 'released';
 }
@@ -125,55 +122,4 @@ export async function writeEnd(
     if ((found.record.token ?? 0) > (end.token ?? 0)) throw contended(whose);
     if ((await store.replaceRecord(job, key, storeRecord(end), found.etag)).kind === 'replaced') return;
   }
-}
-
-/** A notice that a dead holder has left, as a command reports it. */
-export interface LeftNotice {
-  readonly change: EndChange;
-  readonly runId: string;
-}
-
-export function leftNotice(job: JobName, { change, of }: OwedNotice): LeftNotice {
-  return { change, runId: runIdOf(job, of) };
-}
-
-/** The notices among these that do not exist. They lie in the account of their job. */
-export async function missingNotices(
-  store: LeaseStore,
-  job: JobName,
-  telling: readonly OwedNotice[],
-  control: Control,
-): Promise<readonly OwedNotice[]> {
-  const home = store.home?.(job) ?? store;
-  const missing: OwedNotice[] = [];
-  for (const owed of telling) {
-    if (owed.change === 'paused' && !isPausedFor(control, runIdOf(job, owed.of))) continue;
-    if ((await home.readNotice(noticeId(job, owed.change, owed.of))) === undefined) missing.push(owed);
-  }
-  return missing;
-}
-
-/**
- * Creates notices for any deployment to send. They have no text of a handler: the setting that hides secrets is the
- * deployments', and a person's shell may lack it.
- */
-export async function createNotices(
-  store: LeaseStore,
-  spec: JobSpec,
-  owedNotices: readonly OwedNotice[],
-  now: EpochMs,
-): Promise<void> {
-  const { notify, name } = spec;
-  if (notify === undefined) return;
-  for (const owed of owedNotices) {
-    const found = await readUnlessForeign(store, name, owed.of);
-    const record = found === 'foreign' || found?.record.state !== 'final' ? undefined : withoutErrors(found.record);
-    const notice = endNotice(spec, owed, record);
-    const metadata = encodeDelivery(newDelivery(notice, notify.to, NOBODY, now));
-    await (store.home?.(name) ?? store).createNotice(notice.id, { body: asciiJson(notice), metadata });
-  }
-}
-
-function withoutErrors(record: LedgerRecord): LedgerRecord {
-  return { ...record, attempts: record.attempts.map((attempt) => ({ ...attempt, error: null })) };
 }

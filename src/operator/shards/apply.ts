@@ -18,9 +18,7 @@ import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
 import { type Move, copyHistory, makeLive, moveJob, twoRows } from './move';
 import type { LeaseTaker } from '../operations/take-lease';
-import type { Listing, LeaseStore, ListedControl } from '../../lease/store';
-import { type Acting, operate, type Recorded } from '../audit';
-import { deploymentsOf } from '../views/overview';
+import type { Listing } from '../../lease/store';
 
 export interface ShardChange extends Accounts, Pick<Move, 'endRuns' | 'history'> {
   /** How long deployments may take to see the layouts: twice their longest sweep interval. */
@@ -315,79 +313,4 @@ function fits({ layout, isForeign, isListed }: AccountSeen, list: string, locati
   // One account that never had a list needs no layout.
   if (layout === undefined) return !isForeign && isListed && locations.length === 1;
   return layout.state === 'settled' && layout.list === list && layout.left !== isListed;
-}
-
-interface Account {
-  readonly store: LeaseStore;
-  readonly listed: ListedControl | undefined;
-  readonly layout: Layout | 'foreign' | undefined;
-}
-
-/**
- * Replaces layouts that something else wrote, if it is certain what was there. A single account needs none. Of several,
- * all others must have settled on this list. The deployments of the last week must have as many accounts. Everything
- * else is a change of the list, for `shards --apply`. Returns the locations of the accounts that were repaired. Throws
- * `OperatorError` `LayoutUnclear`, `Contended`.
- */
-export async function repairLayouts(store: LeaseStore): Promise<readonly string[]> {
-  const accounts = await Promise.all((store.accounts ?? [store]).map((one) => seen(one)));
-  const foreign = accounts.filter(({ layout }) => layout === 'foreign');
-  if (foreign.length === 0) return [];
-  const sound = soundLayout(accounts);
-  await assertSameNumber(store, accounts.length);
-  for (const account of foreign) await assertNothingMoves(account);
-  for (const { store: account, listed } of foreign) {
-    if (listed === undefined) continue;
-    const done =
-      sound === undefined
-        ? await account.removeControl(LAYOUT, listed.etag)
-        : await account.writeControl(LAYOUT, encodeLayout(sound), listed.etag);
-    if (done !== 'refused') continue;
-    throw new OperatorError('Contended', `the layout in ${account.location} was changed by others: try again`);
-  }
-  return foreign.map(({ store: { location } }) => location);
-}
-
-async function seen(store: LeaseStore): Promise<Account> {
-  const { control } = await store.readControl(LAYOUT);
-  const layout = control && orForeign(() => decodeLayout(control.metadata));
-  return { store, listed: control, layout: layout instanceof ForeignMetadataError ? 'foreign' : layout };
-}
-
-/** The layout that all accounts had; undefined: a single account needs none. */
-function soundLayout(accounts: readonly Account[]): Layout | undefined {
-  if (accounts.length === 1) return undefined;
-  const list = listHash(accounts.map(({ store }) => store.location));
-  const others = accounts.flatMap(({ layout }) => (layout === 'foreign' ? [] : [layout]));
-  const [first] = others;
-  const fits = others.every((one) => one?.state === 'settled' && !one.left && one.list === list);
-  if (first !== undefined && fits) return first;
-  throw unclear('the other accounts have not settled on this list of accounts');
-}
-
-/** A list that lacks an account would take the layout for one that is not needed, or for that of fewer accounts. */
-async function assertSameNumber(store: LeaseStore, here: number): Promise<void> {
-  const { deployments } = deploymentsOf(await store.listPresences());
-  const other = deployments.find(({ accounts = 1 }) => accounts !== here);
-  if (other === undefined) return;
-  const { name, accounts = 1 } = other;
-  throw unclear(`deployment "${name}" distributes its jobs over ${accounts} account(s), but this list has ${here}`);
-}
-
-/** A row that moves, or has moved, shows that the list was being changed, or that the jobs are elsewhere. */
-async function assertNothingMoves({ store }: Account): Promise<void> {
-  const { jobs } = await store.list();
-  const moving = [...jobs].find(([, { row }]) => row !== undefined && formOf(row.metadata) !== 'live');
-  if (moving !== undefined) throw unclear(`the row of job "${moving[0]}" in ${store.location} moves or has moved`);
-}
-
-function unclear(why: string): OperatorError {
-  return new OperatorError('LayoutUnclear', `the overwritten layout cannot be determined: ${why}`);
-}
-
-export function repairLayout(acting: Acting): Promise<Recorded<{ readonly repaired: readonly string[] }>> {
-  return operate(acting, 'shards', 'layout', async () => {
-    const repaired = await repairLayouts(acting.store);
-    return { answer: { repaired }, after: { repaired } };
-  });
 }

@@ -10,15 +10,8 @@ import { type Row, encodeRow } from '../../core/row';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
 import type { Metadata, LedgerStore, PieceStore, RequestStore } from '../../lease/store';
 import { endRunOf } from '../operations/forget';
-import {
-  missingNotices,
-  type LeaseTaker,
-  letGo,
-  renewHeld,
-  takeLease,
-  writeMetadata,
-  writeStretches,
-} from '../operations/take-lease';
+import { missingNotices } from '../operations/left-notices';
+import { type LeaseTaker, letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../operations/take-lease';
 import { type JobState, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { isKeyed, noteOf } from '../operations/once';

@@ -49,7 +49,9 @@ export interface RunFilter extends StartFilter {
   readonly outcomes?: readonly string[] | undefined;
   /** Failed, timed out or stalled. */
   readonly failed?: boolean | undefined;
+  /** Due at this time or later. */
   readonly since?: EpochMs | undefined;
+  /** Due before this time. */
   readonly until?: EpochMs | undefined;
 }
 
@@ -233,7 +235,7 @@ function headDigits({ spec, row }: PagedJob, limit: number): number {
   return Math.min(9, Math.max(1, KEY_DIGITS - Math.ceil(Math.log10(limit * (one - other)))));
 }
 
-/** Whether all later records are too old. A stretch has the key of its oldest due time, but a manual run its own. */
+/** Whether all later records are too old. A stretch, keyed by its oldest due time, may follow older manual runs. */
 function endsSearch({ spec }: PagedJob, { key, scheduledFor }: ListedRun, { since }: RunFilter): boolean {
   if (since === undefined || scheduledFor >= since) return false;
   return spec?.kind !== 'timed' || parseRecordKey(key)?.request === undefined;

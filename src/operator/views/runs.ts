@@ -211,7 +211,7 @@ export async function runsNow(
   return runsIn(store, readable);
 }
 
-/** As {@link runsNow}, those in states that were read before. A record that cannot be read is left out. */
+/** As {@link runsNow}, in states that were read before. An unreadable record is left out, and `listRuns` reports it. */
 export async function runsIn(
   store: LeaseStore,
   states: readonly (readonly [job: JobName, state: JobState])[],
