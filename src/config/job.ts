@@ -259,7 +259,10 @@ function groupOf(name: string | undefined, groups: FileGroups): JobGroup | undef
   return name === undefined || group === undefined ? undefined : { name, maxParallel: group.maxParallel };
 }
 
-/** Warns of due times that the clocks skip or show twice within a year, unless the author has set `dst`. */
+/**
+ * Warns of due times that the clocks skip or show twice within a year, unless the author has set `dst`. A schedule that
+ * follows elapsed time skips none.
+ */
 function warnOfClockChanges(
   { path, settings: { schedule, timeZone, enabled }, given, report }: CheckedJob,
   { kind, timetable }: CompiledSchedule,
