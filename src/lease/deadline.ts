@@ -46,8 +46,9 @@ export async function within<T>(
   if (deadline !== Infinity) DEADLINES.set(controller.signal, deadline);
   const ended = Promise.withResolvers<never>();
   const end = (reason: unknown): void => {
-    controller.abort(reason);
+    // First: a call whose signal is aborted may reject at once with another error.
     ended.reject(reason);
+    controller.abort(reason);
   };
   const onAbort = (): void => end(signal?.reason);
   signal?.addEventListener('abort', onAbort, { once: true });
