@@ -1,8 +1,8 @@
 import {
   type CallSpec,
+  type CallSurroundings,
   type CallText,
   LONGEST_POLL_WAIT_MS,
-  type ReadSetting,
   hostText,
   isFilledBy,
   isHeaderValue,
@@ -15,20 +15,14 @@ import {
 import { formatDuration } from '../core/duration';
 import { MASK, looksSecret, maskSecrets } from '../core/redact';
 import { checkIntegers } from './check-input';
-import type { Path, CheckedJob } from './config-error';
+import type { CheckedJob } from './checked-job';
+import type { Path } from './config-error';
 
 /** Each call is sent with these, or the connection itself needs them. */
 export const OWN_HEADER =
   /^(?:idempotency-key|traceparent|x-cronlease-.*|host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect)$/i;
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
 const TEMPLATES = '{scheduledFor}, {scheduledFor:date}, {runId}, {attempt}, {token} or {input.NAME}';
-
-/** What a start knows of the app beside the file. */
-export interface CallSurroundings {
-  readonly readSetting: ReadSetting;
-  /** Undefined: the host of this address may be called. */
-  readonly whyForbidden: (address: URL) => string | undefined;
-}
 
 /** Checks what the schema cannot, and without the app's settings. */
 export function checkCall({ path, settings, given, wrong, report }: CheckedJob): void {

@@ -2,7 +2,7 @@ import type { Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { reclaimMs } from '../core/decide/verdict';
 import { marginOf, TERM_RESERVE_MS } from '../core/job';
-import type { CheckedJob } from './config-error';
+import type { CheckedJob } from './checked-job';
 import type { JobSettings } from './schema';
 
 export interface DurationLimits {

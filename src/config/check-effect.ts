@@ -1,7 +1,7 @@
 import type { EpochMs, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import type { Timetable } from '../core/job';
-import type { CheckedJob } from './config-error';
+import type { CheckedJob } from './checked-job';
 import type { JobSettings } from './schema';
 
 /** Where the search for gaps starts. 2024 is a leap year, so it has every day. */

@@ -2,7 +2,8 @@ import { textsIn } from '../core/call';
 import { inexactInteger } from '../core/inexact';
 import { INPUT_BYTES } from '../core/job';
 import { MASK, looksSecret } from '../core/redact';
-import type { CheckedJob, Path } from './config-error';
+import type { CheckedJob } from './checked-job';
+import type { Path } from './config-error';
 
 /** More warnings of one job say nothing new. */
 const SECRETS_SHOWN = 5;

@@ -1,5 +1,3 @@
-import type { JobSettings } from './schema';
-
 /**
  * An error or a warning about a jobs file.
  *
@@ -152,15 +150,4 @@ export function reportOn(file: unknown, placeAt?: (path: Path) => FilePosition):
       warnings.push(placed({ path, value: shown ?? valueAt(file, path) ?? null, message, remedy }));
     },
   };
-}
-
-/** One job while it is checked. A wrong member is reported, and checks that depend on it are skipped. */
-export interface CheckedJob {
-  readonly path: Path;
-  readonly settings: JobSettings;
-  /** Members in the file, right or wrong. */
-  readonly given: ReadonlySet<string>;
-  /** Wrong members. `settings` has their defaults, which mean nothing here. */
-  readonly wrong: ReadonlySet<string>;
-  readonly report: IssueReport;
 }

@@ -15,7 +15,8 @@ import { type DurationLimits, checkDurations, requireWithinOf, timeoutOf } from 
 import { checkCall } from './check-call';
 import { checkInput } from './check-input';
 import { warnOfGaps, warnOfNoEffect } from './check-effect';
-import type { Path, CheckedJob, IssueReport } from './config-error';
+import type { CheckedJob } from './checked-job';
+import type { Path, IssueReport } from './config-error';
 import type { HandledJob } from './handlers';
 import { isObject } from '../core/metadata';
 import { ALL_JOBS, isJobName } from './readers';

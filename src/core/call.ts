@@ -47,6 +47,13 @@ export interface RequestOutcome {
 /** The value of an app setting; undefined: it is not set. */
 export type ReadSetting = (name: string) => string | undefined;
 
+/** What a start knows of the app beside the jobs file. */
+export interface CallSurroundings {
+  readonly readSetting: ReadSetting;
+  /** Undefined: the host of this address may be called. */
+  readonly whyForbidden: (address: URL) => string | undefined;
+}
+
 /** A template stands for nothing in this run, or for nothing that its place can hold. */
 export class CallTemplateError extends Error {
   readonly code = 'CallTemplate';

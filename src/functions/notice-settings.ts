@@ -1,6 +1,5 @@
 import type { CallMeans } from '../call/call';
-import type { CallSurroundings } from '../config/check-call';
-import type { CallSpec, RequestOutcome } from '../core/call';
+import type { CallSpec, CallSurroundings, RequestOutcome } from '../core/call';
 import type { JobSpec } from '../core/job';
 import { loadedOnce } from '../core/loaded-once';
 import { isObject, parsedJson } from '../core/metadata';

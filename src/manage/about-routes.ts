@@ -12,7 +12,7 @@ import { RequestError } from './problem';
 import { PAYLOADS } from './rights';
 import { type Route, NONE, route } from './route';
 import { Audit, AuditQuery, Health, Me, Poked, Version } from './schema';
-import { deploymentsOf } from '../operator/views/overview';
+import { deploymentsOf } from '../operator/views/deployments';
 
 /** The format of {@link prometheusText}. */
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

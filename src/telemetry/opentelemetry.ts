@@ -4,8 +4,8 @@ import type { Telemetry } from '../coordinator/telemetry';
 import { jobNames } from './instruments';
 import { type Metrics, createMetrics } from './metrics';
 import type { Sample } from './row-gauges';
-import type { OwnSdk, Providers } from './sdk';
-import type { TelemetryPlan } from './settings';
+import type { Providers } from './sdk';
+import type { OwnSdk, TelemetryPlan } from './settings';
 import { createSpans, idsOf, remembering, unexportedSpans } from './spans';
 
 /** A `TokenCredential`, as far as it is used: apps see this file, and TypeScript 4 cannot read `@azure/identity`. */

@@ -2,7 +2,7 @@ import type { EpochMs, Millis } from '../core/brand';
 import { type JobSpec, actualTime, nextDue } from '../core/job';
 import type { RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
-import type { Deployment } from '../operator/views/overview';
+import type { Deployment } from '../operator/views/deployments';
 import { outcomesOf, statusOf } from '../operator/views/job-status';
 import type { JobState } from '../operator/job-state';
 import { JOB_STATES } from '../core/shown-state';

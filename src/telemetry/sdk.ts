@@ -3,7 +3,7 @@ import { detectResources, envDetector, resourceFromAttributes } from '@opentelem
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { IdSource } from './spans';
-import type { TelemetryPlan } from './settings';
+import type { OwnSdk, TelemetryPlan } from './settings';
 
 export interface Providers {
   readonly meters: AnyMeterProvider;
@@ -12,13 +12,6 @@ export interface Providers {
   /** Undefined: the app's own SDK makes the ids. */
   readonly ids: IdSource | undefined;
   shutdown(): Promise<void>;
-}
-
-export interface OwnSdk {
-  /** Attributes of the resource, such as the name of the app and the region. */
-  readonly resource: Readonly<Record<string, string>>;
-  /** Receives what keeps metrics or traces from their receiver, once until it works again. */
-  readonly onProblem: (problem: string) => void;
 }
 
 /**

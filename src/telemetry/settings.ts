@@ -16,6 +16,14 @@ export interface TelemetryPlan {
   readonly problems: readonly string[];
 }
 
+/** For an SDK of only cronlease. Apps see this type, and may lack the packages whose types are beside that SDK. */
+export interface OwnSdk {
+  /** Attributes of the resource, such as the name of the app and the region. */
+  readonly resource: Readonly<Record<string, string>>;
+  /** Receives what keeps metrics or traces from their receiver, once until it works again. */
+  readonly onProblem: (problem: string) => void;
+}
+
 interface Signals {
   readonly metrics: boolean;
   readonly traces: boolean;

@@ -210,6 +210,21 @@ describe('the types of the tarball', () => {
     expect(compile('5', name, { ...options, strict: true })).toBe('');
   });
 
+  it('name no package that npm does not install with it', () => {
+    const folder = path.join(app, 'node_modules/cronlease');
+    const { dependencies } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as {
+      readonly dependencies: Readonly<Record<string, string>>;
+    };
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /\.d\.m?ts$/.test(file));
+    const named = files.flatMap((file) =>
+      [...readFileSync(path.join(folder, file), 'utf8').matchAll(/(?:\bfrom |import\()'([@a-z][^']*)'/g)].map(
+        ([, name = '']) => name,
+      ),
+    );
+    expect(named).toContain('@opentelemetry/api');
+    expect(named.filter((name) => !name.startsWith('node:') && !Object.hasOwn(dependencies, name))).toEqual([]);
+  });
+
   it('have no maps beside them, and the package names the library as its main file', () => {
     const folder = path.join(app, 'node_modules/cronlease');
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });

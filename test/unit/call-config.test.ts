@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CallSurroundings } from '../../src/config/check-call';
+import type { CallSurroundings } from '../../src/core/call';
 import { ConfigError, formatIssue } from '../../src/config/config-error';
 import { loadJobs } from '../../src/config/load';
 

@@ -4,7 +4,7 @@ import { given } from '../../core/given';
 import { machineZone } from '../../core/show-time';
 import { StoreError } from '../../lease/store';
 import { isServer } from '../../local/servers/servers';
-import { deploymentsOf } from '../../operator/views/overview';
+import { deploymentsOf } from '../../operator/views/deployments';
 import { CONTAINER_NAME_RULE, connectService, isContainerName } from '../../stores/azure-blob/connection';
 import { isStoreUrl } from '../../stores/open';
 import { OK, UsageError } from '../output';

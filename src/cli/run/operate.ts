@@ -21,7 +21,7 @@ import { answer, say, UsageError, warn } from '../output';
 import { openStore, withinSweep } from '../storage';
 import { plannedEnd, type ShowTime, timesOf } from '../time';
 import { actingOn, afterwards, confirm } from './person';
-import { deploymentsOf } from '../../operator/views/overview';
+import { deploymentsOf } from '../../operator/views/deployments';
 
 export interface Target {
   readonly store: LeaseStore;

@@ -14,7 +14,7 @@ import {
   type JobRecovery,
   recoverJobs,
 } from '../../operator/operations/recover';
-import { deploymentsOf } from '../../operator/views/overview';
+import { deploymentsOf } from '../../operator/views/deployments';
 
 interface RecoverOptions extends Options {
   readonly raiseBy: number;

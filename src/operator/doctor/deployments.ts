@@ -5,7 +5,7 @@ import type { JobsFile } from '../../core/job';
 import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { jobsHash } from '../../core/presence';
 import type { ListedControl, Presences } from '../../lease/store';
-import { type Deployment, deploymentsOf } from '../views/overview';
+import { type Deployment, deploymentsOf } from '../views/deployments';
 import { type JobList, layoutTroubles } from '../views/list-jobs';
 import { type Finding, ok, okAbout, orOk, problem, strayBlobs, warning } from './finding';
 import { SKEW_MS } from './storage';

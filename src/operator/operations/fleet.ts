@@ -16,7 +16,7 @@ import type { LeaseStore } from '../../lease/store';
 import type { Cordoned } from '../../manage/schema/about';
 import { type Acting, operate } from '../audit';
 import { changeRecord, checkNote } from '../change-control';
-import { deploymentsOf } from '../views/overview';
+import { deploymentsOf } from '../views/deployments';
 import { OperatorError } from '../operator-error';
 
 /**

@@ -20,7 +20,7 @@ import { type Move, copyHistory, makeLive, moveJob, twoRows } from './move';
 import type { LeaseTaker } from '../operations/take-lease';
 import type { Listing, LeaseStore, ListedControl } from '../../lease/store';
 import { type Acting, operate, type Recorded } from '../audit';
-import { deploymentsOf } from '../views/overview';
+import { deploymentsOf } from '../views/deployments';
 
 export interface ShardChange extends Accounts, Pick<Move, 'endRuns' | 'history'> {
   /** How long deployments may take to see the layouts: twice their longest sweep interval. */

@@ -3,14 +3,13 @@ import { isoOf, isoOrNull } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { isFailing, shownState } from '../../core/shown-state';
-import type { JobRowStore, PresenceStore, Presences } from '../../lease/store';
+import type { JobRowStore, PresenceStore } from '../../lease/store';
+import { type Deployment, deploymentsOf } from './deployments';
 import { statusOf } from './job-status';
 import { layoutTroubles, listJobs } from './list-jobs';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import type { DeploymentStatus } from '../../manage/schema/about';
 import { byText } from '../../core/text';
-import { decodePresence, type Presence } from '../../core/presence';
-import { type PresenceState, presenceState } from '../../core/presence-state';
 
 /** One listing of jobs, and one of deployments. Jobs that are in no spec are shown without their schedule. */
 export async function readOverview(store: JobRowStore & PresenceStore, specs: readonly JobSpec[]): Promise<Overview> {
@@ -117,36 +116,4 @@ function withGroupMarks(statuses: readonly JobStatus[], specs: readonly JobSpec[
     const mark = `one of ${String(count)} runs of group "${group.name}", ${String(group.maxParallel)} at a time`;
     return { ...status, detail: status.detail === null ? mark : `${mark}; ${status.detail}` };
   });
-}
-
-/** A deployment that ticked within this time may be back at any moment, with the version that it had. */
-const LATELY_MS = 11 * 60_000;
-/** A deployment that has not ticked for this long is gone, and is ignored. */
-const GONE_MS = 7 * 24 * 3_600_000;
-
-export interface Deployment extends Presence {
-  readonly name: string;
-  readonly state: PresenceState;
-  /** Whether it may be back at any moment: what it cannot do must not be asked of all. */
-  readonly lately: boolean;
-}
-
-/** The deployments that have ticked in the last week, by name. `foreign` has the unreadable ones. */
-export function deploymentsOf({ date, presences }: Presences): {
-  readonly deployments: readonly Deployment[];
-  readonly foreign: readonly { readonly name: string; readonly error: ForeignMetadataError }[];
-} {
-  const deployments: Deployment[] = [];
-  const foreign: { name: string; error: ForeignMetadataError }[] = [];
-  for (const [name, { metadata }] of presences) {
-    const presence = orForeign(() => decodePresence(metadata));
-    if (presence instanceof ForeignMetadataError) {
-      foreign.push({ name, error: presence });
-      continue;
-    }
-    const age = date - presence.tickedAt;
-    if (age > GONE_MS) continue;
-    deployments.push({ ...presence, name, state: presenceState(presence, date), lately: age <= LATELY_MS });
-  }
-  return { deployments, foreign };
 }
