@@ -1,4 +1,5 @@
-import { isObject, parseExactly } from '../core/metadata';
+import { parseExactly } from '../core/inexact';
+import { isObject } from '../core/metadata';
 import type { Millis } from '../core/brand';
 import { ASKED_AT_MOST_MS } from '../core/run';
 import { CallError } from '../handler/handlers';

@@ -1,7 +1,7 @@
 import type { TokenCredential } from '@azure/identity';
 import type { EpochMs, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
-import { loadedOnce } from '../core/in-parallel';
+import { loadedOnce } from '../core/loaded-once';
 
 /** A token is replaced this long before its end. */
 const EARLY_MS: Millis = 5 * 60_000;

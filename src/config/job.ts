@@ -7,11 +7,13 @@ import { LAYOUT } from '../core/layout';
 import { clockChanges, clockNote } from '../core/schedule/clock-changes';
 import { type CompiledSchedule, compileSchedule } from '../core/schedule/compile';
 import { onNominalTimes, type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
-import { scheduleHash, spreadOffset } from '../core/schedule/hash';
+import { scheduleHash } from '../core/schedule/hash';
+import { spreadOffset } from '../core/schedule/spread';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { type Calendars, type UsedCalendar, excludedTimes, ownWindows } from './calendars';
 import { type DurationLimits, checkDurations, requireWithinOf, timeoutOf } from './check-durations';
-import { checkCall, checkInput } from './check-call';
+import { checkCall } from './check-call';
+import { checkInput } from './check-input';
 import { warnOfGaps, warnOfNoEffect } from './check-effect';
 import type { CheckedJob } from './checked-job';
 import type { Path, IssueReport } from './config-error';
@@ -260,7 +262,10 @@ function groupOf(name: string | undefined, groups: FileGroups): JobGroup | undef
   return name === undefined || group === undefined ? undefined : { name, maxParallel: group.maxParallel };
 }
 
-/** Warns of due times that the clocks skip or show twice within a year, unless the author has set `dst`. */
+/**
+ * Warns of due times that the clocks skip or show twice within a year, unless the author has set `dst`. A schedule that
+ * follows elapsed time skips none.
+ */
 function warnOfClockChanges(
   { path, settings: { schedule, timeZone, enabled }, given, report }: CheckedJob,
   { kind, timetable }: CompiledSchedule,

@@ -6,7 +6,7 @@ import { decide } from '../core/decide/decide';
 import { ITEMS_MARGIN_MS, type LastBeat, isSilent, itemsDeadlineMs, newestBeat, silentFrom } from '../core/fan-out';
 import { type JobSpec, marginOf } from '../core/job';
 import type { LedgerRecord } from '../core/record';
-import { type RecordedEnd, recordedEnd, withRecordedEnd } from '../core/notice';
+import { type RecordedEnd, recordedEnd, withRecordedEnd } from '../core/recorded-end';
 import { type Row, checkAhead, decodeRow } from '../core/row';
 import { isFanOut, isOrchestration, silentAfterMs } from '../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';

@@ -116,7 +116,7 @@ export function listedFrom({ cursor }: Pick<Row, 'cursor'>, until: EpochMs): Epo
   return Math.min(cursor, until - SEARCH_BACK_MS);
 }
 
-/** From here on a due time without a record has lost it: before, retention or another schedule explains that. */
+/** A due time after this without a record has lost it: until then, retention or another schedule explains that. */
 function decidedSince(wreck: Wreck, until: EpochMs): EpochMs {
   const { spec, row } = wreck;
   const { cursor, scheduleSince } = row;

@@ -7,7 +7,10 @@ const END_CHANGES = ['failed', 'recovered', 'paused'] as const;
 /** The changes that the end of a run makes. Its holder decides them under its claim. */
 export type EndChange = (typeof END_CHANGES)[number];
 
-/** A notice that the row owes, as it owes records, until the release. On an available row it exists. */
+/**
+ * A notice that the row owes, as it owes records: the write that counts the run names it, it is created after the run's
+ * record, and the release follows. On an available row it exists.
+ */
 export interface OwedNotice {
   readonly change: EndChange;
   /** The key of the run whose end is the change. */

@@ -121,7 +121,10 @@ const ROW = {
   lastFailedKey: optional(textIn('failed')),
   /** `failures` before the current run, if its success has set them to 0. The last failed key is then gone. */
   failedBefore: optional(wholeIn('failedbefore')),
-  /** When the job last succeeded, was excused from it, or was first seen. The ledger may hold a later success. */
+  /**
+   * When the job last succeeded, was paused or disabled, or was first seen: `alertAfter` counts from here. The ledger may
+   * hold a later success.
+   */
   lastGoodAt: instantIn('succeeded'),
   /** The last outcomes that writes made anyway could note, oldest first: for lists and the next lease's length. */
   recent: lenientIn('recent', decodeRecent, encodeRecent),

@@ -1,4 +1,7 @@
-/** The used part of Standard Schema 1 (https://standardschema.dev), which zod, valibot and arktype follow. */
+/**
+ * The part of Standard Schema (https://standardschema.dev, version 1) that cronlease uses: any library that follows it,
+ * such as zod, valibot or arktype, can check a job's input.
+ */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;

@@ -1,7 +1,7 @@
 import type { CallMeans } from '../call/call';
 import type { CallSpec, CallSurroundings, RequestOutcome } from '../core/call';
 import type { JobSpec } from '../core/job';
-import { loadedOnce } from '../core/in-parallel';
+import { loadedOnce } from '../core/loaded-once';
 import { isObject, parsedJson } from '../core/metadata';
 import type { Environment } from './app-settings';
 import { secretSetting, SettingError } from './settings';

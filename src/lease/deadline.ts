@@ -31,7 +31,8 @@ export function deadlineOf(signal: object | undefined): Millis {
 
 /**
  * Makes a call that ends in time, whatever the other side does. After `limit`, or when the caller gives up, its signal is
- * aborted, and the call rejects with {@link StoreUnavailableError} or the caller's reason. The call may or may not have taken effect. Decision 026.
+ * aborted, and the call rejects with {@link StoreUnavailableError} or the caller's reason. It may or may not have taken
+ * effect. Decision 026.
  */
 export async function within<T>(
   clock: Clock,
@@ -45,8 +46,9 @@ export async function within<T>(
   if (deadline !== Infinity) DEADLINES.set(controller.signal, deadline);
   const ended = Promise.withResolvers<never>();
   const end = (reason: unknown): void => {
-    controller.abort(reason);
+    // First: a call whose signal is aborted may reject at once with another error.
     ended.reject(reason);
+    controller.abort(reason);
   };
   const onAbort = (): void => end(signal?.reason);
   signal?.addEventListener('abort', onAbort, { once: true });

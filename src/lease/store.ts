@@ -1,4 +1,5 @@
 import type { JobName } from '../core/brand';
+import type { CallOptions } from './port/call';
 import type {
   AuditStore,
   ControlStore,
@@ -10,8 +11,9 @@ import type {
   RequestStore,
   Retention,
 } from './port/entries';
-import type { CallOptions, ElectionStore, JobRowStore, PresenceStore } from './port/rows';
+import type { ElectionStore, JobRowStore, PresenceStore } from './port/rows';
 
+export * from './port/call';
 export type * from './port/entries';
 export * from './port/rows';
 

@@ -3,12 +3,11 @@ import { given } from '../core/given';
 import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
 import { ForeignMetadataError, orForeign } from '../core/metadata';
 import type { Origin } from '../core/origin';
-import { type AuditStore, type PageRequest, StoreError } from '../lease/store';
+import { type AuditStore, orStoreError, type PageRequest, StoreError } from '../lease/store';
 import { OperatorError } from './operator-error';
 import type { LeaseTaker } from './operations/take-lease';
 import { shortId } from './operations/once';
 import type { Changing } from './change-control';
-import { orStoreError } from '../lease/port/rows';
 
 /** Who makes a change, where, and why: the origin has the note. `version` is that of the job's control. */
 export interface Acting extends LeaseTaker, Changing {

@@ -160,7 +160,12 @@ export async function tryRows({ clock, look, rows, remove, hasOneRight = false, 
   }
   if (ifMatch !== undefined) {
     const guard = { leaseId, ifMatch };
-    const isRead = hasOneRight || (await attempt('read', read));
+    let isRead = hasOneRight;
+    if (!isRead) {
+      await attempt('read', async () => {
+        isRead = (await read()) !== undefined;
+      });
+    }
     const acquisition = { what: `acquire the lease of ${job}`, kind: 'acquire', job, options } as const;
     if (isRead && (await attempt('lease', () => rows.acquire(acquisition, { ...guard, leaseMs })))) {
       const write = { what: `write ${job}`, kind: 'metadata', job, options } as const;

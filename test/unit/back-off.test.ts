@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
 import { isWell } from '../../src/coordinator/reachability';
-import { backOff } from '../../src/lease/deadline';
+import { backOff, within } from '../../src/lease/deadline';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
+import { systemClock } from '../../src/system-clock';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -184,5 +185,24 @@ describe('an outage of storage', () => {
     await sim.clock.advance(20 * SECOND);
     expect(coordinator.health.healthy).toBe(false);
     expect(isWell(coordinator)).toBe(true);
+  });
+});
+
+describe('a call with a limit', () => {
+  /** Rejects at once with its own error when its signal is aborted. */
+  const abortable = (signal: AbortSignal): Promise<never> =>
+    new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('own')));
+    });
+
+  it('rejects because there was no answer, whatever the call makes of the end of its time', async () => {
+    await expect(within(systemClock, 1, abortable)).rejects.toThrow(StoreUnavailableError);
+  });
+
+  it('rejects with the reason of its caller', async () => {
+    const caller = new AbortController();
+    const call = within(systemClock, 60_000, abortable, { signal: caller.signal });
+    caller.abort(new Error('given up'));
+    await expect(call).rejects.toThrow('given up');
   });
 });

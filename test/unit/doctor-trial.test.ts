@@ -1,7 +1,9 @@
 import { type IncomingMessage, type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ETag } from '../../src/core/brand';
 import type { Trial } from '../../src/lease/trial';
+import { tryRows } from '../../src/stores/adapter';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobTrial } from '../../src/stores/azure-blob/trial';
 import { systemClock } from '../../src/system-clock';
@@ -105,4 +107,30 @@ describe('trying out what may be done in storage', () => {
     expect([...trial.failures.values()].map(({ code }) => code)).toEqual(['StoreDenied']);
     expect(trial).toMatchObject({ untried, left });
   });
+});
+
+it('tries no lease on a row that is hidden from its reader', async () => {
+  const calls: string[] = [];
+  const call =
+    <T>(answer: T) =>
+    async ({ kind }: { readonly kind: string }): Promise<T> => {
+      calls.push(kind);
+      return answer;
+    };
+  const trial = await tryRows({
+    clock: systemClock,
+    look: call({ isThere: true, date: Date.now(), cutMs: 0 }),
+    rows: {
+      create: call('"1"' as ETag),
+      read: call(undefined),
+      acquire: call(undefined),
+      write: call(undefined),
+      release: call(false),
+    },
+    remove: call(true),
+    name: `doctor-${ID}`,
+    id: ID,
+  });
+  expect(calls).toEqual(['listing', 'read', 'write', 'read', 'delete']);
+  expect(trial.untried).toEqual(['lease', 'write', 'release']);
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import type { OwedNotice } from '../../src/core/owed-notice';
-import { withRecordedEnd } from '../../src/core/notice';
+import { withRecordedEnd } from '../../src/core/recorded-end';
 import { type Row, newRow } from '../../src/core/row';
 
 const DUE = Date.UTC(2026, 0, 1);

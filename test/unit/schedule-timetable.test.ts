@@ -5,7 +5,7 @@ import { compileSchedule, type DstPolicy } from '../../src/core/schedule/compile
 import { parseMoment } from '../../src/core/schedule/moment';
 import { parseSchedule } from '../../src/core/schedule/parse';
 import { ScheduleError } from '../../src/core/schedule/schedule-error';
-import { spreadOffset } from '../../src/core/schedule/hash';
+import { spreadOffset } from '../../src/core/schedule/spread';
 import { dateWindow, excludedSpans, spanOf, type Span } from '../../src/core/schedule/window';
 import { zoneOf } from '../../src/core/schedule/zone';
 

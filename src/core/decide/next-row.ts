@@ -112,7 +112,10 @@ export function recentOf({ row, job, control }: Situation, stretches: readonly S
   return withGaps(withRun(row.recent, settledRun(job, row, control.cancel)), stretches);
 }
 
-/** Whether an expired row owes records, or shows its run as settled only until retention deletes the record. */
+/**
+ * Whether an expired row owes records, or its holder died between the final record and the release. Once retention
+ * deletes that record, nothing shows that the run is settled.
+ */
 export function isLeftBehind({ lease, row, record }: Situation): boolean {
   return (
     lease === 'expired' &&

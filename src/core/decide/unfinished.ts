@@ -4,7 +4,7 @@ import { isSilent, silentFrom } from '../fan-out';
 import type { Reason } from '../outcome';
 import { actualTime, type JobSpec, nextDue } from '../job';
 import { runIdOf } from '../key';
-import { withRecordedEnd } from '../notice';
+import { withRecordedEnd } from '../recorded-end';
 import {
   type Row,
   PAST_ATTEMPTS,

@@ -228,7 +228,10 @@ export function reclaimMs(leaseMs: Millis): Millis {
   return leaseMs + CLAIMED_AGAIN_MS;
 }
 
-/** A newer due time that came during the last run too, outside of pauses. The row's end of it may lie ahead. */
+/**
+ * A newer due time that came during the last run too, outside of pauses. One that has not come yet came after the run,
+ * even if the row has a later end, by the fast clock of its holder.
+ */
 function waitsNewer(view: OutcomeView, scheduledFor: EpochMs): EpochMs | undefined {
   const { job, row, control } = view;
   const newer = outside(job, job.timetable.next(scheduledFor), (at) => pauseAt(control, at) ?? standstillAt(row, at));

@@ -31,7 +31,10 @@ const EVERY_HOUR = 0xff_ffff;
 /** Due times of one change that are named; a job that is due every second of a repeated hour has more. */
 const MOST_DUE = 120;
 
-/** Changes of clocks in [from, to] that touch a job's due times; none for a schedule of every hour. */
+/**
+ * The changes of clocks in [from, to] that touch a job's due times. None touches a schedule of every hour: it follows
+ * elapsed time.
+ */
 export function clockChanges(
   spec: Pick<JobSpec, 'schedule' | 'kind' | 'timeZone' | 'timetable'>,
   from: EpochMs,

@@ -23,7 +23,7 @@ export interface CronFields {
 }
 
 /*
- * Walls are seconds since 1970-01-01T00:00:00 of a clock without a zone. `source.ts` handles the zone, and the walls
+ * Walls are seconds since 1970-01-01T00:00:00 of a clock without a zone. `compile.ts` handles the zone, and the walls
  * that it skips or repeats.
  */
 

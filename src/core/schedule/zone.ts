@@ -42,7 +42,7 @@ export function zoneOf(name: string): Zone {
   return zone;
 }
 
-/** The first second at which the zone's clocks show `wall`, or the first one after the gap that skips it. */
+/** The first second at which the zone's clocks show `wall`, a second without a zone, or the first after its gap. */
 export function instantOfWall(zone: Zone, wall: number): number {
   for (let segment = zone.segmentAt(wall - MAX_OFFSET); ; segment = zone.segmentAt(segment.end)) {
     if (wall < segment.start + segment.offset) return segment.start;

@@ -1,5 +1,6 @@
 import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
-import type { CallOptions, CreateAnswer, ListedControl, Metadata, Paged, PageRequest, WriteAnswer } from './rows';
+import type { CallOptions, CreateAnswer, Metadata, Paged, PageRequest, WriteAnswer } from './call';
+import type { ListedControl } from './rows';
 
 /** Controls of jobs, one record for each, and those of the fleet and of the layout under their reserved names. */
 export interface ControlStore {

@@ -1,14 +1,13 @@
 import { formatDuration } from '../../core/duration';
 import type { JobsFile } from '../../core/job';
 import type { SecondAudit } from '../../lease/second-audit';
-import { type LeaseStore, StoreDeniedError, StoreError } from '../../lease/store';
+import { type LeaseStore, orStoreError, StoreDeniedError, StoreError } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { listJobs } from '../views/list-jobs';
 import { checkCordons, checkDeployments, checkLayouts } from './deployments';
 import { type Finding, ok, problem } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
 import { checkStorage } from './storage';
-import { orStoreError } from '../../lease/port/rows';
 
 export type FileSeen =
   | { readonly kind: 'read'; readonly source: string; readonly file: JobsFile }

@@ -15,7 +15,7 @@ import { OperatorError } from '../operator-error';
 import { type Explanation, explainTime } from '../views/explain';
 import { recordOf } from '../views/find-record';
 import { shown } from '../views/runs';
-import { inexactInteger } from '../../core/metadata';
+import { inexactInteger } from '../../core/inexact';
 
 export interface RunTerms {
   /** In the place of the job's own input, or of the input of the earlier run. */

@@ -5,7 +5,7 @@ import { recordKey, parseRecordKey } from '../../core/key';
 import { sameMetadata, isObject, parsedJson } from '../../core/metadata';
 import { arrivedRow, arrivingRow, formOf, movedRow } from '../../core/layout';
 import { readOwedNotices } from '../../core/owed-notice';
-import { recordedEnd, withRecordedEnd } from '../../core/notice';
+import { recordedEnd, withRecordedEnd } from '../../core/recorded-end';
 import { type Row, encodeRow } from '../../core/row';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
 import type { Metadata, LedgerStore, PieceStore, RequestStore } from '../../lease/store';

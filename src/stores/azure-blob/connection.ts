@@ -10,7 +10,7 @@ import {
 } from '@azure/storage-blob';
 import type { Clock } from '../../core/clock';
 import { given } from '../../core/given';
-import { loadedOnce } from '../../core/in-parallel';
+import { loadedOnce } from '../../core/loaded-once';
 import { isObject, parsedJson } from '../../core/metadata';
 import type { CallKind, CallOutcome } from '../../core/storage-call';
 import type { Caller } from '../../lease/trial';
