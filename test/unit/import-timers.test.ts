@@ -260,7 +260,8 @@ describe('the schedule of a timer', () => {
     ['0 0 9 * * 7', 'has "7" for day-of-week'],
     ['0 0 9 * *  ? *', 'has 7 fields'],
     ['0 0 9 L * *', 'has "L" for day-of-month'],
-    ['00:00:00', 'has a period of 0'],
+    ['00:00:00', 'has a period of 0s'],
+    ['00:00:01.5', 'has a period of 1.5s'],
   ])('%s is left out', (text, why) => {
     const { drafts, notes } = timer(`schedule: '${text}'`);
     expect(drafts).toEqual([]);
