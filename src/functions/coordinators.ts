@@ -30,7 +30,7 @@ import { VERSION } from '../version';
 import { createTickers } from './tickers';
 import type { Environment } from './app-settings';
 import type { HostFacts } from './host-advice';
-import { type CallSettings, callHandlers, callSettings, noticeSettings, type NoticeSettings } from './notice-settings';
+import { type CallSettings, callHandlers, callSettings, noticeSettings, type NoticeSettings } from './remote-settings';
 import { environmentSetting } from './manage-settings';
 import { redactSetting } from './redact';
 import {

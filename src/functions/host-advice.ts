@@ -29,6 +29,7 @@ interface Rule {
   readonly preset: string;
   readonly effect: (span: string) => string;
   readonly best: string;
+  /** Warn of longer values. */
   readonly mostMs: number;
   /** The values that the host accepts. It does not start with any other. */
   readonly range: readonly [number, number] | undefined;

@@ -95,9 +95,9 @@ async function load({ coordinators, isReady, access, environment, env }: ManageO
   const { createManage } = await import('../manage/serve.js');
   const { store, jobs, first } = coordinators();
   const { clock, newId, revision, deployment, redact } = first;
-  const process = { clock, newId, revision, deployment, redact, version: VERSION, metricsJobs: metricsJobs(env) };
+  const own = { clock, newId, revision, deployment, redact, version: VERSION, metricsJobs: metricsJobs(env) };
   const { sweepIntervalMs } = first.settings;
-  return createManage({ ...process, store, jobs, access, isReady, environment, sweepIntervalMs });
+  return createManage({ ...own, store, jobs, access, isReady, environment, sweepIntervalMs });
 }
 
 /** As the host reads it: `api` unless host.json says otherwise. */

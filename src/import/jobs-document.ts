@@ -44,9 +44,10 @@ export function jobsDocument(found: readonly Found[], { revision, functionTimeou
       const { name, file, line, settings } = draft;
       const remedy = asSentence(error.remedy);
       const [, , setting = 'settings'] = error.path.split('.');
-      if (setting === 'timeout') {
+      // Without one, the default is too long.
+      if (setting === 'timeout' && settings.timeout !== undefined) {
         const why = `it is left out, because it ${error.message}`;
-        notes.push({ file, line, what: `${name}: timeout ${settings.timeout ?? ''}`, why, remedy, leftOut: false });
+        notes.push({ file, line, what: `${name}: timeout ${settings.timeout}`, why, remedy, leftOut: false });
         const { timeout: _, ...rest } = settings;
         return [{ ...draft, settings: rest }];
       }

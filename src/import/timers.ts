@@ -199,7 +199,9 @@ function timingOf(
 ): Pick<JobInFile, 'schedule' | 'timeZone' | 'dst'> {
   const period = parseTimeSpan(text.trim());
   if (period !== undefined) {
-    if (period === 0) throw new ScheduleError('has a period of 0', 'must be a period of 1 s or more');
+    if (period === 0 || period % 1_000 !== 0) {
+      throw new ScheduleError(`has a period of ${formatDuration(period)}`, 'must be whole seconds, and at least 1 s');
+    }
     const why = `the timer counts ${text} from the start of the app and from the end of a long run, the job from 1970`;
     finds.note(line, `${name}: ${text}`, why, 'Check the first due times: cronlease next.');
     return { schedule: `@every ${formatDuration(period)}` };

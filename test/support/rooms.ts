@@ -78,7 +78,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'local',
     'functions/settings',
     'functions/host-advice',
-    'functions/notice-settings',
+    'functions/remote-settings',
     'functions/redact',
     'notices',
     'system-clock',

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { isObject } from '../../src/core/metadata';
-import { noticeSettings } from '../../src/functions/notice-settings';
+import { noticeSettings } from '../../src/functions/remote-settings';
 import { keyOf, signatureHeaders } from '../../src/notices/try';
 import { type Example, docExamples } from '../support/doc-examples';
 

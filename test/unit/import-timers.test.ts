@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseCron } from '../../src/core/schedule/parse';
 import { zoneOf } from '../../src/core/schedule/zone';
+import { jobsDocument } from '../../src/import/jobs-document';
 import { nextOfTimer } from '../../src/import/timer-clock';
 import { type TimerOptions, readTimers } from '../../src/import/timers';
 
@@ -259,7 +260,8 @@ describe('the schedule of a timer', () => {
     ['0 0 9 * * 7', 'has "7" for day-of-week'],
     ['0 0 9 * *  ? *', 'has 7 fields'],
     ['0 0 9 L * *', 'has "L" for day-of-month'],
-    ['00:00:00', 'has a period of 0'],
+    ['00:00:00', 'has a period of 0s'],
+    ['00:00:01.5', 'has a period of 1.5s'],
   ])('%s is left out', (text, why) => {
     const { drafts, notes } = timer(`schedule: '${text}'`);
     expect(drafts).toEqual([]);
@@ -349,6 +351,15 @@ describe('the schedule of a timer', () => {
     ]);
     expect(['00:61:00', '1.24:00:00', '24:00'].map(scheduleOf)).toEqual([undefined, undefined, undefined]);
   });
+});
+
+it('is left out if the app gives functions less time than a job has by default', () => {
+  const found = timer("schedule: '0 0 3 * * *'");
+  const { jobs, notes } = jobsDocument([found], { revision: 1, functionTimeoutMs: 300_000 });
+  expect(jobs).toEqual([]);
+  expect(notes).toEqual([
+    expect.objectContaining({ leftOut: true, why: expect.stringContaining('its timeout is 10m by default') as string }),
+  ]);
 });
 
 describe('function.json', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { createCoordinators, unknownNames } from '../../src/functions/coordinators';
 import { accessSettings } from '../../src/functions/manage-settings';
-import { noticeSettings } from '../../src/functions/notice-settings';
+import { noticeSettings } from '../../src/functions/remote-settings';
 import { unresolvedSettings } from '../../src/functions/settings';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';

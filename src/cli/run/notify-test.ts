@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { TryEnd } from '../../core/delivery';
 import type { Notice } from '../../core/notice';
-import { noticeSettings } from '../../functions/notice-settings';
+import { noticeSettings } from '../../functions/remote-settings';
 import { unresolvedSettings } from '../../functions/settings';
 import { post } from '../../notices/request';
 import type { Origin, Receiver } from '../../notices/formats';

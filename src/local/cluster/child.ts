@@ -96,6 +96,7 @@ export interface Guard {
   watch(child: Pick<Child<never>, 'pid' | 'exited'>): void;
   /** Removes the folder if this process dies before {@link Guard.end}. Otherwise its owner removes it. */
   remove(folder: string): void;
+  /** Ends the guard. Call it once all processes that it watches have ended. */
   end(): Promise<Exit>;
 }
 

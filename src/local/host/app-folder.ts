@@ -152,6 +152,7 @@ export function readHostJson(app: string, cores: number) {
   // The real host does not start with others: they are the least and the most of a lease.
   const lockTime = (name: string): number =>
     time(`singleton.${name}`, 60_000, 15_000, 60_000, 'from "00:00:15" to "00:01:00"');
+  // With less or more, the real host does not start.
   const visibility = (name: string, least: string, leastMs: number): number => {
     const names = `extensions.durableTask.storageProvider.${name}QueueVisibilityTimeout`;
     return time(names, 300_000, leastMs, 3_600_000, `from "${least}" to "01:00:00"`);
