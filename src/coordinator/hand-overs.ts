@@ -7,6 +7,7 @@ import type { Metadata } from '../lease/store';
 /** Most hand-overs are claimed within two polls of the hub's queues. A hub that is busy with others may take as long. */
 export const LATE_MS: Millis = 4_000;
 
+/** How many of the last hand-overs count. */
 const REMEMBERED = 20;
 
 /** Fewer show nothing. */

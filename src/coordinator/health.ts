@@ -4,6 +4,7 @@ import type { JobName, Millis } from '../core/brand';
 
 export interface Trouble {
   readonly reason: string;
+  /** The job that has the trouble, if it concerns only one job. */
   readonly job?: JobName;
 }
 
@@ -38,6 +39,7 @@ export class Health {
     return !said.has(gist);
   }
 
+  /** Returns whether the trouble existed until now. */
   over(what: string): boolean {
     return this.#troubles.delete(what);
   }
@@ -119,7 +121,9 @@ const SLOW_MS: Millis = 1_000;
 
 interface Change {
   readonly shortOf: Shortage | undefined;
+  /** The greatest lateness of a start. */
   readonly latenessMs: Millis;
+  /** The mean of the writes. */
   readonly writeMs: Millis;
 }
 

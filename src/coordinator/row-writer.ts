@@ -21,12 +21,13 @@ export function asking(coordinator: Coordinator, remaining: () => Millis): Ask {
 
 /**
  * A row under its lease, with the calls that are safe in only one order. Only `holdRow` makes one, and only the settle
- * order (`settle.ts`, `tell-owed.ts`) receives it.
+ * order (`settle.ts`, `tell.ts`) receives it.
  */
 export interface RowWriter {
   readonly coordinator: Coordinator;
   readonly report: Report;
   readonly job: RunnableJob;
+  /** As it was written last. */
   readonly row: Row;
   /** The ETag of the open record that this claim wrote before its handler was called, if it had to. */
   mark: ETag | undefined;

@@ -17,6 +17,7 @@ import type { NoticeStore, ListedNotice } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
 import type { PingKind } from './outlet';
 
+/** The longest error of a handler in a notice. */
 const ERROR_LENGTH = 4_000;
 
 type Sending = Pick<Coordinator, 'outlet' | 'sends' | 'clock'>;

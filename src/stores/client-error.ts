@@ -106,7 +106,7 @@ export async function installed<T>(name: string, location: string, load: () => P
   }
 }
 
-/** The remedy is the same in every store, because the tick is the same (`tick/missing-container.ts`). */
+/** The remedy is the same in every store, because the tick is the same (`tick/survey.ts`). */
 const REMEDY =
   'The container does not exist: check its name. If it was deleted, a running app creates it again after 75 s.';
 

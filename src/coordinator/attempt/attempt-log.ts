@@ -24,6 +24,7 @@ import type { Coordinator, Report } from '../coordinator';
 const FLUSH_AFTER_MS: Millis = 2_000;
 /** The same only for progress, which a handler may report often. */
 const FLUSH_PROGRESS_AFTER_MS: Millis = 10_000;
+/** The longest wait after calls that failed. */
 const FLUSH_AT_MOST_MS: Millis = 30_000;
 /** How long the end of a run may wait for its log, and which part of its trust: the settling needs the rest. */
 const LAST_FLUSH_MS: Millis = 1_000;
@@ -59,7 +60,9 @@ class LogWriter {
   #log: string | undefined;
   #isCreated = false;
   #bytes = 0;
+  /** Calls in a row that failed. */
   failures = 0;
+  /** Why the last write failed. */
   problem: unknown;
 
   constructor(place: LogPlace) {

@@ -65,6 +65,7 @@ export interface HandlerCall {
   readonly waitedForConcurrencyMs?: Millis;
   readonly endedAt: EpochMs;
   readonly result?: unknown;
+  /** Values in the result that JSON cannot represent. */
   readonly resultChanges?: readonly string[];
   readonly error: RecordedError | null;
 }
@@ -240,6 +241,7 @@ export interface CallParts {
   readonly fence: ClosableFence;
   readonly log: AttemptLog;
   readonly traceparent?: string | undefined;
+  /** Resets the stall limit. */
   readonly alive: (note?: string) => void;
 }
 

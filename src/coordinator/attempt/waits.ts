@@ -27,6 +27,7 @@ const READ_CLOCK_EVERY_MS = 1_000;
 
 export interface SeenControl {
   readonly control: Control;
+  /** When it was read, on the monotonic clock. */
   readonly at: Millis;
 }
 
@@ -107,6 +108,7 @@ const TOGETHER_MS = 100;
 const ONE_BY_ONE = 4;
 /** The share of its time after which a listing ends with what it has read. */
 const LISTING_SHARE = 0.8;
+/** The most jobs that the warning about a listing names. */
 const NAMED = 10;
 
 interface Shown {
