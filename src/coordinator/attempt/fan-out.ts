@@ -19,7 +19,7 @@ import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
 import { NonRetryableError } from '../../handler/handler';
 import { allPieces } from '../../lease/pages';
 import { type ListedPiece, StoreError, StoreUnavailableError } from '../../lease/store';
-import { createGate } from '../concurrency-limit';
+import { createGate } from '../gate';
 import type { HeldRow } from '../held';
 import type { AgainInput, AttemptResult, Lane } from '../message';
 import { describeError } from './call-handler';

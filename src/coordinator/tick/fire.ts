@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../core/clock';
 import type { JobName, Millis } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
-import type { Gate } from '../concurrency-limit';
+import type { Gate } from '../gate';
 import type { createBatches } from './batches';
 import type { Board } from './board';
 import type { HubWatch } from './hub-watch';

@@ -1,5 +1,5 @@
 import { lastSuccess } from '../ledger';
-import { createGate } from '../concurrency-limit';
+import { createGate } from '../gate';
 import { countsFrom, overdueBy } from '../../core/overdue';
 import type { Millis, EpochMs, JobName } from '../../core/brand';
 import { controlOf, type Control } from '../../core/control';
