@@ -1,8 +1,8 @@
+import type { JobName, Millis } from '../core/brand';
+import { given } from '../core/given';
+import type { StoreError } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
 import type { Trouble } from './health';
-import type { StoreError } from '../lease/store';
-import { given } from '../core/given';
-import type { JobName, Millis } from '../core/brand';
 
 const RENEWING = 'renewing ';
 

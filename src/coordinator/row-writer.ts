@@ -1,11 +1,11 @@
 import type { Millis, EpochMs, ETag } from '../core/brand';
-import { untilAnswered } from '../lease/deadline';
-import type { Coordinator, Report, RunnableJob } from './coordinator';
-import type { CoordinatorEvent } from '../core/event';
 import type { Claim } from '../core/decide/situation';
+import type { CoordinatorEvent } from '../core/event';
 import { recordKey } from '../core/key';
 import type { Row } from '../core/row';
+import { untilAnswered } from '../lease/deadline';
 import type { LeaseStore } from '../lease/store';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
 
 /**
  * Asks storage until there is an answer, for as long as the lease is trusted.

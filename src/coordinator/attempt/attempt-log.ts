@@ -1,8 +1,7 @@
-import type { Trust } from '../../lease/trust';
-import type { LogStore } from '../../lease/store';
 import { format } from 'node:util';
 import type { Millis, JobName } from '../../core/brand';
 import { sleep } from '../../core/clock';
+import { runIdOf } from '../../core/key';
 import {
   type LogLimits,
   type Speaker,
@@ -15,9 +14,10 @@ import {
   storeEntries,
 } from '../../core/log-entry';
 import type { RecordedEnd } from '../../core/record';
-import { runIdOf } from '../../core/key';
 import { redactNothing } from '../../core/redact';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
+import type { LogStore } from '../../lease/store';
+import type { Trust } from '../../lease/trust';
 import type { Coordinator, Report } from '../coordinator';
 
 /** A line waits this long, so that lines that follow each other closely go by one call. Decision 098. */

@@ -15,6 +15,7 @@ import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import { type JobContext, type JobLog, checkProgress } from '../../handler/handler';
 import { isCall, isOrchestration } from '../../handler/handlers';
+import type { ClosableFence } from '../../lease/fence';
 import {
   type Aborter,
   type Bounds,
@@ -30,7 +31,6 @@ import { type AnytimeStore, type HeldRow, handlerDue, timeOf } from '../held';
 import { readUnlessForeign, recordPages } from '../ledger';
 import { noteStart } from '../reachability';
 import { ping } from '../tell';
-import type { ClosableFence } from '../../lease/fence';
 import { type AttemptLog, textOf } from './attempt-log';
 import { callHandler, describeAbort } from './call-handler';
 import {

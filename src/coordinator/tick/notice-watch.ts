@@ -1,6 +1,3 @@
-import { lastSuccess } from '../ledger';
-import { createGate } from '../gate';
-import { countsFrom, overdueBy } from '../../core/overdue';
 import type { Millis, EpochMs, JobName } from '../../core/brand';
 import { controlOf, type Control } from '../../core/control';
 import { type Delivery, SEND_WITHIN_MS, encodeDelivery, mayTakeOver } from '../../core/delivery';
@@ -16,11 +13,14 @@ import {
   outdated,
   type Punctuality,
 } from '../../core/notice-sweep';
+import { countsFrom, overdueBy } from '../../core/overdue';
 import { ForeignRecordError } from '../../core/record';
 import { checkAhead, decodeRow, type Row } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { type ListedNotice, type ListedRow, type Listing, type NoticeStore, StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
+import { createGate } from '../gate';
+import { lastSuccess } from '../ledger';
 import { tell, listNotices, noticesOf, readDelivery, readListed } from '../tell';
 
 /** Any listing of all jobs delays the next sweep, so one that comes a little early must not be left out. */
