@@ -5,7 +5,6 @@ import type { Coordinator, Report } from './coordinator';
 import type { Trouble } from './health';
 
 const RENEWING = 'renewing ';
-
 /** After this long without a tick, the timer fires on another instance. */
 const TICKS_WITHIN_MS = 180_000;
 
