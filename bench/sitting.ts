@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { createGate } from '../src/coordinator/concurrency-limit';
+import { createGate } from '../src/coordinator/gate';
 import { type Guard, startGuard } from '../src/local/cluster/child';
 import { missing } from './backends/index';
 import type { Machine } from './machine';

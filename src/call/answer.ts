@@ -7,6 +7,7 @@ import { type Answer, retryAfterOf } from '../notices/request';
 
 /** The largest body of an answer that is read: the ledger keeps no more. */
 export const ANSWER_BYTES = 32 * 1024;
+/** How much of a body an error has. */
 const SHOWN = 8 * 1024;
 
 /** The statuses by which a target says that another try may succeed. */

@@ -10,6 +10,7 @@ export type Handled =
   | {
       readonly kind: 'returned';
       readonly result: unknown;
+      /** What it had that JSON cannot hold. */
       readonly changes: readonly string[];
     }
   | (Extract<AttemptEnd, { kind: 'threw' }> & { readonly error: RecordedError });
@@ -54,6 +55,7 @@ export function abortForShutdown({ aborter }: RunningCall): void {
 }
 
 export interface Bounds {
+  /** For messages. */
   readonly what: string;
   readonly ends: { readonly afterMs: Millis; readonly end: Aborted; readonly message: string } | undefined;
   readonly stallAfterMs: Millis | undefined;

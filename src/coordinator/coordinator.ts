@@ -141,5 +141,6 @@ export interface PresenceFacts {
   readonly version: string;
   /** The storage account of the task hub, without secrets. */
   readonly hubAccount: string | undefined;
+  /** The longest time between two fires of its timer. */
   readonly tickEveryMs: Millis;
 }

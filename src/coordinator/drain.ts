@@ -1,15 +1,15 @@
-import type { HandOver } from './hand-overs';
-import { type Ask, asking } from './row-writer';
-import { writeAtRest } from './held';
-import { isFanOut } from '../handler/handlers';
-import { type Beats, isLeftToItems, leaveBeats, listBeats, runsAtWork } from './run-pieces';
-import { acquire, release } from '../lease/acquire';
-import { decodeRow } from '../core/row';
-import { nobodyBeats } from '../core/fan-out';
 import type { Millis, JobName, LeaseId, Token } from '../core/brand';
 import { sleep } from '../core/clock';
+import { nobodyBeats } from '../core/fan-out';
+import { decodeRow } from '../core/row';
+import { isFanOut } from '../handler/handlers';
+import { acquire, release } from '../lease/acquire';
 import { type Aborter, type RunningCall, abortForShutdown } from './bounded';
 import type { Coordinator } from './coordinator';
+import type { HandOver } from './hand-overs';
+import { writeAtRest } from './held';
+import { type Ask, asking } from './row-writer';
+import { type Beats, isLeftToItems, leaveBeats, listBeats, runsAtWork } from './run-pieces';
 
 /** The host gives its shutdown hook 5 s, and we plan for 2: leases that are not released by then expire. */
 const DRAIN_LIMIT_MS: Millis = 2_000;

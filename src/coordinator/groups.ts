@@ -1,10 +1,3 @@
-import type { HeldRow } from './held';
-import { troubled, troubleOver } from './reachability';
-import { type LeaseStore, type ListedJob, StoreError } from '../lease/store';
-import { CALL_LIMIT_MS, within } from '../lease/deadline';
-import { decodeRow } from '../core/row';
-import { ForeignRecordError } from '../core/record';
-import { ForeignMetadataError } from '../core/metadata';
 import type { Millis, ETag, JobName } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import {
@@ -26,9 +19,16 @@ import {
   cameAt,
 } from '../core/group';
 import type { JobGroup } from '../core/job';
+import { ForeignMetadataError } from '../core/metadata';
 import { compareRanks } from '../core/ranked-queue';
-import type { Report, Coordinator } from './coordinator';
+import { ForeignRecordError } from '../core/record';
+import { decodeRow } from '../core/row';
+import { CALL_LIMIT_MS, within } from '../lease/deadline';
+import { type LeaseStore, type ListedJob, StoreError } from '../lease/store';
 import type { Patience } from './concurrency-limit';
+import type { Report, Coordinator } from './coordinator';
+import type { HeldRow } from './held';
+import { troubled, troubleOver } from './reachability';
 
 /** Attempts that are due at the same instant ask within a few milliseconds: one write serves them, in their order. */
 const TOGETHER_MS: Millis = 5;

@@ -7,22 +7,17 @@ import type { Metadata } from '../lease/store';
 /** Most hand-overs are claimed within two polls of the hub's queues. A hub that is busy with others may take as long. */
 export const LATE_MS: Millis = 4_000;
 
+/** How many of the last hand-overs count. */
 const REMEMBERED = 20;
-
 /** Fewer show nothing. */
 const MEASURED = 5;
-
 /** This share of them took no longer than what counts, so that two outliers change nothing. */
 const SHARE = 0.9;
-
 /** For what varies, and for what comes between the claim and the handler. */
 const SPARE_FACTOR = 1.25;
-
 const SPARE_MS = 1_000;
-
 /** The shortest lease has some seconds left then. */
 const LATE_AT_MOST_MS = 10_000;
-
 /** The service's Date is cut to whole seconds. */
 const CUT_MS = 500;
 

@@ -4,6 +4,7 @@ import type { JobName, Millis } from '../core/brand';
 
 export interface Trouble {
   readonly reason: string;
+  /** The job that has the trouble, if it concerns only one job. */
   readonly job?: JobName;
 }
 
@@ -18,7 +19,6 @@ interface LastingTrouble extends Trouble {
 
 /** Where only some calls fail, successes come in between. The end of a trouble is reported once they have lasted. */
 const STEADY_MS: Millis = 30_000;
-
 /** A trouble that failed less long ago is present still, and is reported again. */
 const PRESENT_MS: Millis = 10_000;
 
@@ -38,6 +38,7 @@ export class Health {
     return !said.has(gist);
   }
 
+  /** Returns whether the trouble existed until now. */
   over(what: string): boolean {
     return this.#troubles.delete(what);
   }
@@ -103,23 +104,20 @@ function gistOf({ reason }: Trouble): string {
 
 /** A handler that is called later than this after its due time is late. */
 const LATE_START_MS: Millis = 5_000;
-
 const WINDOW_MS: Millis = 15_000;
-
 /** A process that starts fewer runs in this time is not overloaded. */
 const LONGEST_WINDOW_MS: Millis = 60_000;
-
 const LEAST_STARTS = 5;
-
 /** The event loop had work for this share of the time. */
 const BUSY = 0.9;
-
 /** Storage, or the wait for a call's turn, takes this long for a write. */
 const SLOW_MS: Millis = 1_000;
 
 interface Change {
   readonly shortOf: Shortage | undefined;
+  /** The greatest lateness of a start. */
   readonly latenessMs: Millis;
+  /** The mean of the writes. */
   readonly writeMs: Millis;
 }
 

@@ -70,6 +70,7 @@ export interface RenewalListener {
 /** A row's first write under a lease: the claim, or a decision that runs nothing. */
 export interface FirstWrite {
   readonly row: Row;
+  /** How long the write may still take. */
   readonly remaining: () => Millis;
   /** The holder's trust in its lease, given the write's answer. */
   readonly trustFrom: (written: Written) => Trust;
@@ -121,7 +122,7 @@ export async function writeAtRest(
  * them, once. If it calls none, or the call fails, the lease expires, and the next holder continues from what was
  * written.
  */
-export class HeldRow {
+class HeldRow {
   /** The row with its writes and its release, for the settle order. */
   readonly #writer: RowWriter & { row: Row };
   readonly #lease: Omit<Lease, 'etag'> & { etag: ETag };
@@ -164,6 +165,7 @@ export class HeldRow {
     };
   }
 
+  /** As it was written last. */
   get row(): Row {
     return this.#writer.row;
   }
@@ -173,6 +175,7 @@ export class HeldRow {
     return this.#lease.etag;
   }
 
+  /** The key of the run's record. */
   get key(): string {
     return runKey(this.row);
   }
@@ -262,6 +265,9 @@ export class HeldRow {
     return this.#writer;
   }
 }
+
+/** Only {@link holdRow} makes one, with the row's first write. */
+export type { HeldRow };
 
 /** No run is claimed longer before its due time: the longest look-ahead is 60 s, and clocks are a little off. */
 const AHEAD_AT_MOST_MS: Millis = 90_000;

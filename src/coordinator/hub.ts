@@ -38,6 +38,7 @@ export interface AppOrchestrations {
   running(): Promise<readonly RunningOrchestration[]>;
   /** How it has ended; undefined: the hub has none of this id. */
   end(id: string): Promise<OrchestrationEnd | 'running' | undefined>;
+  /** Without effect on one that has ended. */
   raise(id: string, event: string, data: unknown): Promise<void>;
   /** Without effect on one that has ended. */
   terminate(id: string, reason: string): Promise<void>;

@@ -24,6 +24,7 @@ export type AttemptInput =
       readonly etag: string;
       /** The row's lease before the acquisition, which the decision is about. */
       readonly lease: 'available' | 'expired';
+      /** The service's Date of the acquisition. */
       readonly acquiredAt: number;
       /** The row to write, except for `execution` and `started`: {@link packRow}. */
       readonly row: string;
@@ -90,6 +91,7 @@ export interface Lane {
   readonly asked?: Pick<Asked, 'rerunOf' | 'hasInput'>;
   /** Items of a back-filled run wait for those of all others. */
   readonly isBackfilled?: true;
+  /** How often one item is tried. */
   readonly attempts: number;
   readonly items: readonly PlannedItem[];
 }

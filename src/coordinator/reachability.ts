@@ -1,11 +1,10 @@
+import type { JobName, Millis } from '../core/brand';
+import { given } from '../core/given';
+import type { StoreError } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
 import type { Trouble } from './health';
-import type { StoreError } from '../lease/store';
-import { given } from '../core/given';
-import type { JobName, Millis } from '../core/brand';
 
 const RENEWING = 'renewing ';
-
 /** After this long without a tick, the timer fires on another instance. */
 const TICKS_WITHIN_MS = 180_000;
 

@@ -1,11 +1,11 @@
 import type { Millis, EpochMs, ETag } from '../core/brand';
-import { untilAnswered } from '../lease/deadline';
-import type { Coordinator, Report, RunnableJob } from './coordinator';
-import type { CoordinatorEvent } from '../core/event';
 import type { Claim } from '../core/decide/situation';
+import type { CoordinatorEvent } from '../core/event';
 import { recordKey } from '../core/key';
 import type { Row } from '../core/row';
+import { untilAnswered } from '../lease/deadline';
 import type { LeaseStore } from '../lease/store';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
 
 /**
  * Asks storage until there is an answer, for as long as the lease is trusted.
@@ -21,12 +21,13 @@ export function asking(coordinator: Coordinator, remaining: () => Millis): Ask {
 
 /**
  * A row under its lease, with the calls that are safe in only one order. Only `holdRow` makes one, and only the settle
- * order (`settle.ts`, `tell-owed.ts`) receives it.
+ * order (`settle.ts`, `tell.ts`) receives it.
  */
 export interface RowWriter {
   readonly coordinator: Coordinator;
   readonly report: Report;
   readonly job: RunnableJob;
+  /** As it was written last. */
   readonly row: Row;
   /** The ETag of the open record that this claim wrote before its handler was called, if it had to. */
   mark: ETag | undefined;

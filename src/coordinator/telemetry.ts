@@ -23,6 +23,7 @@ export interface Invocation {
 export interface StageFacts {
   /** How the stage ended, in one word. */
   readonly result?: string;
+  /** The stage did not do its work. */
   readonly isError?: boolean;
   readonly attempt?: number;
   readonly token?: number;

@@ -1,22 +1,23 @@
-import { collected, pagesOf } from '../lease/pages';
-import type { RowWriter } from './row-writer';
-import { readUnlessForeign } from './ledger';
-import type { Row } from '../core/row';
-import type { LedgerRecord } from '../core/record';
-import type { OwedNotice } from '../core/owed-notice';
-import { runIdOf } from '../core/key';
-import { decodeControl, isPausedFor } from '../core/control';
-import { type Listed, listedNotice, toldAsOverdue } from '../core/notice-sweep';
 import type { JobName, Millis } from '../core/brand';
+import { decodeControl, isPausedFor } from '../core/control';
 import { encodeDelivery, newDelivery, NOBODY, SEND_WITHIN_MS, type Delivery, decodeDelivery } from '../core/delivery';
+import type { JobSpec, NotifySettings } from '../core/job';
+import { runIdOf } from '../core/key';
 import { asciiJson, ifReadable } from '../core/metadata';
 import { type Notice, endNotice } from '../core/notice';
+import { type Listed, listedNotice, toldAsOverdue } from '../core/notice-sweep';
+import type { OwedNotice } from '../core/owed-notice';
+import type { LedgerRecord } from '../core/record';
 import { redactNothing } from '../core/redact';
-import type { JobSpec, NotifySettings } from '../core/job';
+import type { Row } from '../core/row';
+import { collected, pagesOf } from '../lease/pages';
 import type { NoticeStore, ListedNotice } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
+import { readUnlessForeign } from './ledger';
 import type { PingKind } from './outlet';
+import type { RowWriter } from './row-writer';
 
+/** The longest error of a handler in a notice. */
 const ERROR_LENGTH = 4_000;
 
 type Sending = Pick<Coordinator, 'outlet' | 'sends' | 'clock'>;

@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { createGate } from '../../src/coordinator/concurrency-limit';
+import { createGate } from '../../src/coordinator/gate';
 import { startGuard } from '../../src/local/cluster/child';
 import { runScenario } from './run';
 import type { Row } from './row';

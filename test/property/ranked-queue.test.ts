@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createGate } from '../../src/coordinator/concurrency-limit';
+import { createGate } from '../../src/coordinator/gate';
 import { type Rank, compareRanks, rankedQueue } from '../../src/core/ranked-queue';
 
 const ranks = fc.array(fc.tuple(fc.integer({ min: -9, max: 0 }), fc.integer({ min: 0, max: 3 })), { maxLength: 40 });

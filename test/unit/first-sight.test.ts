@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import { createGate } from '../../src/coordinator/concurrency-limit';
+import { createGate } from '../../src/coordinator/gate';
 import { Board } from '../../src/coordinator/tick/board';
 import { createFirstSight } from '../../src/coordinator/tick/first-sight';
 import { StoreUnavailableError } from '../../src/lease/store';

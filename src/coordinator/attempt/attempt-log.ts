@@ -1,8 +1,7 @@
-import type { Trust } from '../../lease/trust';
-import type { LogStore } from '../../lease/store';
 import { format } from 'node:util';
 import type { Millis, JobName } from '../../core/brand';
 import { sleep } from '../../core/clock';
+import { runIdOf } from '../../core/key';
 import {
   type LogLimits,
   type Speaker,
@@ -15,15 +14,17 @@ import {
   storeEntries,
 } from '../../core/log-entry';
 import type { RecordedEnd } from '../../core/record';
-import { runIdOf } from '../../core/key';
 import { redactNothing } from '../../core/redact';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
+import type { LogStore } from '../../lease/store';
+import type { Trust } from '../../lease/trust';
 import type { Coordinator, Report } from '../coordinator';
 
 /** A line waits this long, so that lines that follow each other closely go by one call. Decision 098. */
 const FLUSH_AFTER_MS: Millis = 2_000;
 /** The same only for progress, which a handler may report often. */
 const FLUSH_PROGRESS_AFTER_MS: Millis = 10_000;
+/** The longest wait after calls that failed. */
 const FLUSH_AT_MOST_MS: Millis = 30_000;
 /** How long the end of a run may wait for its log, and which part of its trust: the settling needs the rest. */
 const LAST_FLUSH_MS: Millis = 1_000;
@@ -59,7 +60,9 @@ class LogWriter {
   #log: string | undefined;
   #isCreated = false;
   #bytes = 0;
+  /** Calls in a row that failed. */
   failures = 0;
+  /** Why the last write failed. */
   problem: unknown;
 
   constructor(place: LogPlace) {

@@ -1,4 +1,3 @@
-import { type AttemptLoss, lossNote, lossReason, storeLoss } from '../../core/past-attempt';
 import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { ITEMS_MARGIN_MS } from '../../core/fan-out';
 import { given } from '../../core/given';
@@ -6,6 +5,7 @@ import { itemTable } from '../../core/item-table';
 import { ATTEMPT_LOG } from '../../core/log-entry';
 import { orchestrationIn } from '../../core/orchestration';
 import { type Trigger, hasRun } from '../../core/outcome';
+import { type AttemptLoss, lossNote, lossReason, storeLoss } from '../../core/past-attempt';
 import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '../../core/record';
 import { errorTrace, mapTexts } from '../../core/recorded-error';
 import type { Row } from '../../core/row';
@@ -14,10 +14,10 @@ import { isCall, isOrchestration } from '../../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { createFence } from '../../lease/fence';
 import { StoreDeniedError, StoreError } from '../../lease/store';
-import { beginBeats } from '../run-pieces';
 import { type Aborter, createAborter } from '../bounded';
 import { type Coordinator, type Report, keptFromHandlers } from '../coordinator';
 import { whileRunning } from '../drain';
+import { membershipOf } from '../groups';
 import { type HeldRow, timeOf } from '../held';
 import {
   type AgainInput,
@@ -29,13 +29,13 @@ import {
   unpackAttempts,
   unpackRow,
 } from '../message';
+import { beginBeats } from '../run-pieces';
 import type { RunEnd, StartedAttempt } from '../settle';
 import { type ClaimResult, type Span, UNTRACED } from '../telemetry';
 import { ping, untilSent } from '../tell';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { type Claimed, claimAttempt, earlyBy } from './claim';
 import { type Left, type Stage, leftoversOf } from './fan-out';
-import { membershipOf } from '../groups';
 import { keepEnd, untilOthersStopped } from './orchestration';
 import { type End, perform, performEnd, waitsForOthers } from './perform';
 import { type HandlerCall, watchForCancel } from './run-handler';

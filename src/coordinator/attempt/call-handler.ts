@@ -9,6 +9,7 @@ import { NonRetryableError, AttemptAbortedError } from '../../handler/handler';
 import type { ClosableFence } from '../../lease/fence';
 import type { Handled, Aborter, Ended } from '../bounded';
 
+/** The largest result of a handler, in bytes of JSON. */
 const RESULT_LIMIT = 32 * 1024;
 
 /**

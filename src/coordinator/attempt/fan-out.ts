@@ -19,7 +19,7 @@ import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
 import { NonRetryableError } from '../../handler/handler';
 import { allPieces } from '../../lease/pages';
 import { type ListedPiece, StoreError, StoreUnavailableError } from '../../lease/store';
-import { createGate } from '../concurrency-limit';
+import { createGate } from '../gate';
 import type { HeldRow } from '../held';
 import type { AgainInput, AttemptResult, Lane } from '../message';
 import { describeError } from './call-handler';
@@ -49,6 +49,7 @@ export interface Stage {
 /** What is at work for a run between its attempts: items, or an orchestration of the app. */
 export interface Left {
   readonly count: number;
+  /** Within this time they end. */
   readonly deadlineMs: Millis;
   /** The attempt's answer, by which the run's own orchestration begins them. */
   readonly answer: (until: EpochMs, next: AgainInput) => AttemptResult;
@@ -202,6 +203,7 @@ export function leftoversOf(held: HeldRow) {
   };
 }
 
+/** The plan's items as JSON texts. */
 export function checkPlan({ policy }: FanOutHandler, items: unknown): readonly string[] {
   if (!Array.isArray(items)) throw new InvalidPlanError('plan must return an array of items');
   if (items.length > policy.maxItems) {

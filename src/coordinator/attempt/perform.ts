@@ -9,6 +9,7 @@ import { inputOf } from './request-input';
 import { callToEnd, endedBy, runHandler } from './run-handler';
 import type { Attempt } from './waits';
 
+/** How a run ends without another attempt. */
 export type End = NonNullable<HandedOver['end']>;
 
 /** Whether items or an orchestration of the app are at work for the run between its attempts. */
@@ -68,6 +69,7 @@ async function hasOperation(kept: KeptPieces): Promise<boolean> {
 
 /** The text that a run keeps, in pieces like those of a fan-out. */
 interface KeptPieces extends Kept {
+  /** Whether this attempt has written a piece. */
   readonly isUsed: boolean;
 }
 

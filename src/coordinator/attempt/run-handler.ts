@@ -15,6 +15,7 @@ import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import { type JobContext, type JobLog, checkProgress } from '../../handler/handler';
 import { isCall, isOrchestration } from '../../handler/handlers';
+import type { ClosableFence } from '../../lease/fence';
 import {
   type Aborter,
   type Bounds,
@@ -30,7 +31,6 @@ import { type AnytimeStore, type HeldRow, handlerDue, timeOf } from '../held';
 import { readUnlessForeign, recordPages } from '../ledger';
 import { noteStart } from '../reachability';
 import { ping } from '../tell';
-import type { ClosableFence } from '../../lease/fence';
 import { type AttemptLog, textOf } from './attempt-log';
 import { callHandler, describeAbort } from './call-handler';
 import {
@@ -65,6 +65,7 @@ export interface HandlerCall {
   readonly waitedForConcurrencyMs?: Millis;
   readonly endedAt: EpochMs;
   readonly result?: unknown;
+  /** Values in the result that JSON cannot represent. */
   readonly resultChanges?: readonly string[];
   readonly error: RecordedError | null;
 }
@@ -240,6 +241,7 @@ export interface CallParts {
   readonly fence: ClosableFence;
   readonly log: AttemptLog;
   readonly traceparent?: string | undefined;
+  /** Resets the stall limit. */
   readonly alive: (note?: string) => void;
 }
 

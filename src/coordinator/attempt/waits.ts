@@ -1,32 +1,33 @@
-import type { Aborter } from '../bounded';
-import type { ClosableFence } from '../../lease/fence';
-import type { Trigger } from '../../core/outcome';
-import type { Span } from '../telemetry';
-import type { AttemptLog } from './attempt-log';
-import type { Membership } from '../groups';
-import type { Patience, Permit } from '../concurrency-limit';
-import { isOrchestration } from '../../handler/handlers';
-import type { Settings } from '../coordinator';
-import type { AttemptEnd } from '../../core/run';
-import { SUCCEEDS_AFTER_MS } from '../../core/orchestration';
-import { dueOf } from '../../core/row';
-import { startRank } from '../../core/ranked-queue';
-import { windowMs } from '../../core/decide/verdict';
-import { type ListedJob, StoreError } from '../../lease/store';
-import { within } from '../../lease/deadline';
-import { ForeignMetadataError } from '../../core/metadata';
 import type { EpochMs, Millis, JobName } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import { type Control, pauseAt, controlOf, currentPause } from '../../core/control';
+import { windowMs } from '../../core/decide/verdict';
 import { controlReadMs, READS_CONTROL_AGAIN_MS } from '../../core/early-claim';
-import { type HeldRow, timeOf } from '../held';
+import { ForeignMetadataError } from '../../core/metadata';
+import { SUCCEEDS_AFTER_MS } from '../../core/orchestration';
+import type { Trigger } from '../../core/outcome';
+import { startRank } from '../../core/ranked-queue';
+import { dueOf } from '../../core/row';
+import type { AttemptEnd } from '../../core/run';
+import { isOrchestration } from '../../handler/handlers';
+import { within } from '../../lease/deadline';
+import type { ClosableFence } from '../../lease/fence';
 import { CLOCK_RATE_ERROR } from '../../lease/service-time';
+import { type ListedJob, StoreError } from '../../lease/store';
+import type { Aborter } from '../bounded';
+import type { Patience, Permit } from '../concurrency-limit';
+import type { Settings } from '../coordinator';
+import type { Membership } from '../groups';
+import { type HeldRow, timeOf } from '../held';
+import type { Span } from '../telemetry';
+import type { AttemptLog } from './attempt-log';
 
 /** The longest wait between two readings of the clock before a handler is due. */
 const READ_CLOCK_EVERY_MS = 1_000;
 
 export interface SeenControl {
   readonly control: Control;
+  /** When it was read, on the monotonic clock. */
   readonly at: Millis;
 }
 
@@ -107,6 +108,7 @@ const TOGETHER_MS = 100;
 const ONE_BY_ONE = 4;
 /** The share of its time after which a listing ends with what it has read. */
 const LISTING_SHARE = 0.8;
+/** The most jobs that the warning about a listing names. */
 const NAMED = 10;
 
 interface Shown {

@@ -66,9 +66,11 @@ export class Board {
 
 /** How early the claims of a burst may begin, and how fast they come. */
 interface Pace {
+  /** The look-ahead where little is due. */
   readonly lookAheadMs: Millis;
   /** No look-ahead is longer, because a lease must last past the start of the run. */
   readonly mostMs: Millis;
+  /** How many claims this process makes every second. */
   readonly perSecond: number;
 }
 

@@ -1,11 +1,7 @@
-import type { Board } from './board';
-import { troubled } from '../reachability';
-import { ForeignMetadataError } from '../../core/metadata';
 import type { JobName, Millis } from '../../core/brand';
+import { ForeignMetadataError } from '../../core/metadata';
 import type { Listing } from '../../lease/store';
 import type { Coordinator, RunnableJob, Report } from '../coordinator';
-import { act } from './act';
-import type { Fire, TickState } from './fire';
 import {
   type JobDecision,
   type JobListing,
@@ -15,6 +11,10 @@ import {
   decideRow,
 } from '../decide-row';
 import { lookAfterLeft } from '../lost-run';
+import { troubled } from '../reachability';
+import { act } from './act';
+import type { Board } from './board';
+import type { Fire, TickState } from './fire';
 import { checkTime, upcomingAt } from './notes';
 
 /** A listing, or the part of one that has been read. */

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../core/clock';
 import type { JobName, Millis } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
-import type { Gate } from '../concurrency-limit';
+import type { Gate } from '../gate';
 import type { createBatches } from './batches';
 import type { Board } from './board';
 import type { HubWatch } from './hub-watch';
@@ -119,6 +119,7 @@ const FIRST_PER_SECOND = 40;
 const LEAST_PER_SECOND = 2;
 /** A hand-over is about half of the work of a claim; the task hub and the attempt do the rest. */
 const HAND_OVER_SHARE = 0.5;
+/** How many claims make a measurement. */
 const MEASURED = 50;
 /** Claims further apart did not follow each other without a pause. */
 const APART_MS = 1_000;

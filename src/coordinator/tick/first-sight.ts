@@ -38,8 +38,8 @@ interface Absent {
 
 /**
  * The creation of rows for jobs that have none. One for each process; it continues from step to step. Several instances
- * begin at the same time, each at another place of the list. An instance that meets the rows of another
- * one leaps to another place, so that together they create each row about once. Decision 021.
+ * begin at the same time, each at another place of the list. An instance that meets the rows of another one leaps to
+ * another place, so that together they create each row about once. Decision 021.
  */
 export function createFirstSight({ coordinator, board, gate }: Pick<TickState, 'coordinator' | 'board' | 'gate'>) {
   const { clock, serviceTime, random } = coordinator;
@@ -132,9 +132,9 @@ export function createFirstSight({ coordinator, board, gate }: Pick<TickState, '
     leaps = 0;
     if (lost !== undefined) report.event(lossOf(name, lost, serviceTime.now()));
     const due = job.spec.enabled ? nextDue(job.spec, row.cursor, serviceTime.now()) : undefined;
-    // A check decides: until then the row is known, as this process has written it.
     const isChecked = seen.control !== undefined || lost !== undefined || job.spec.kind === 'always';
     const claimAt = due === undefined ? undefined : claimTime(job.spec, due, coordinator.settings.lookAheadMs);
+    // Otherwise the row is known until its due time, as this process has written it.
     const at = isChecked ? serviceTime.now() : claimAt;
     board.note(name, 'rowCreated', {
       next: at === undefined ? SWEEP : { kind: 'rest', at },

@@ -1,6 +1,3 @@
-import { lastSuccess } from '../ledger';
-import { createGate } from '../concurrency-limit';
-import { countsFrom, overdueBy } from '../../core/overdue';
 import type { Millis, EpochMs, JobName } from '../../core/brand';
 import { controlOf, type Control } from '../../core/control';
 import { type Delivery, SEND_WITHIN_MS, encodeDelivery, mayTakeOver } from '../../core/delivery';
@@ -16,11 +13,14 @@ import {
   outdated,
   type Punctuality,
 } from '../../core/notice-sweep';
+import { countsFrom, overdueBy } from '../../core/overdue';
 import { ForeignRecordError } from '../../core/record';
 import { checkAhead, decodeRow, type Row } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { type ListedNotice, type ListedRow, type Listing, type NoticeStore, StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
+import { createGate } from '../gate';
+import { lastSuccess } from '../ledger';
 import { tell, listNotices, noticesOf, readDelivery, readListed } from '../tell';
 
 /** Any listing of all jobs delays the next sweep, so one that comes a little early must not be left out. */
@@ -251,7 +251,7 @@ export function overdueWatch(coordinator: Coordinator) {
       // A held lease may be a new one: a run may have ended in between without a change of the row.
       const { date } = listing;
       const readings = unsure.flatMap((seen) =>
-        !seen.isHeld && tell(seen, date, report) ? [] : [gate(() => readLedger(seen, date, report))],
+        !seen.isHeld && tellKnown(seen, date, report) ? [] : [gate(() => readLedger(seen, date, report))],
       );
       return readings.length === 0 ? undefined : Promise.all(readings).then(() => undefined);
     },
@@ -291,7 +291,7 @@ export function overdueWatch(coordinator: Coordinator) {
   }
 
   /** Returns whether the known facts decide. */
-  function tell({ spec, control, version }: Seen, listedAt: EpochMs, report: Report): boolean {
+  function tellKnown({ spec, control, version }: Seen, listedAt: EpochMs, report: Report): boolean {
     const current = known.get(spec.name);
     if (current?.version !== version) return false;
     const at = serviceTime.now();
@@ -313,7 +313,7 @@ export function overdueWatch(coordinator: Coordinator) {
         within(clock, CALL_LIMIT_MS, call),
       );
       known.set(spec.name, { from: countsFrom(row, found, before?.from), version });
-      tell(seen, listedAt, report);
+      tellKnown(seen, listedAt, report);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       report.log('warn', `job "${spec.name}": the check for an overdue job failed:`, error);

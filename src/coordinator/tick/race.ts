@@ -1,21 +1,21 @@
-import { readRecord } from '../ledger';
-import { StoreError } from '../../lease/store';
-import { within } from '../../lease/deadline';
-import { ForeignRecordError, type LedgerRecord } from '../../core/record';
-import { recordedRun } from '../../core/recent-run';
-import { type RecentRun, completed, incompleteRun, keyOf } from '../../core/recent';
 import type { EpochMs, ETag, LeaseId, Millis, JobName } from '../../core/brand';
 import type { Claim } from '../../core/decide/situation';
 import { orchestrationId } from '../../core/key';
+import { type RecentRun, completed, incompleteRun, keyOf } from '../../core/recent';
+import { recordedRun } from '../../core/recent-run';
+import { ForeignRecordError, type LedgerRecord } from '../../core/record';
 import type { Row } from '../../core/row';
 import { acquire, release } from '../../lease/acquire';
-import { itemsAreSilent } from '../run-pieces';
+import { within } from '../../lease/deadline';
+import { StoreError } from '../../lease/store';
 import { elapsedSince } from '../../lease/trust';
 import type { Coordinator, RunnableJob } from '../coordinator';
 import { type HandOver, turnOf } from '../hand-overs';
 import { withinHub } from '../hub';
+import { readRecord } from '../ledger';
 import { type HandedOver, packRow } from '../message';
 import { completeRow } from '../row-writer';
+import { itemsAreSilent } from '../run-pieces';
 import { type Invocation, NO_TELEMETRY, type Span, type StageStart, UNTRACED } from '../telemetry';
 
 /** How long the tick repeats the acquisition, and the start of its orchestration. */

@@ -155,7 +155,7 @@ export function createSurvey(state: TickState) {
     await decideOnAll(state, fire, { listing: part, askedAt }, shown);
     if (whole === undefined) return;
     lastSweep = askedAt;
-    // Also if only runs that have begun may continue.
+    // These follow even if only runs that have begun may continue.
     tellStrays(coordinator, whole, fire.report);
     if (claimsOf(coordinator) !== 'none') state.background.start(orchestrations.check(whole, fire.hub, fire.report));
     coordinator.telemetry?.swept(whole);
@@ -264,9 +264,9 @@ const LIMIT_MS: Millis = 10_000;
 
 /**
  * Makes the container if it is missing: at the start, and once it has been missing for long. Then nothing is stored any
- * more that a claim could contradict, and once all leases from before are over, no instance
- * believes to hold one. A new instance makes the container at its start without this wait, as it must: it cannot tell a
- * deleted container from one that never was. Decision 034.
+ * more that a claim could contradict, and once all leases from before are over, no instance believes to hold one. A new
+ * instance makes the container at its start without this wait, as it must: it cannot tell a deleted container from one
+ * that never was. Decision 034.
  */
 function createContainerWatch({ clock, serviceTime, store }: Coordinator) {
   let isPrepared = false;

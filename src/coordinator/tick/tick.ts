@@ -6,7 +6,7 @@ import { backOff } from '../../lease/deadline';
 import { StoreError } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';
 import type { Coordinator, Hub, Report } from '../coordinator';
-import { createGate } from '../concurrency-limit';
+import { createGate } from '../gate';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
 import { createBatches } from './batches';
 import { Board } from './board';

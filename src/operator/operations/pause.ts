@@ -254,7 +254,7 @@ export async function stillRuns(store: LeaseStore, { name, spec }: Subject): Pro
 /** A run that has waited in its group for longer than this reads the pause before its handler starts. */
 const READS_CONTROL_AFTER_MS: Millis = 6_000;
 
-/** Whether a pause holds the row's run back if its handler has not started: see `wait-for-permit.ts`. */
+/** Whether a pause holds the row's run back if its handler has not started: see `waits.ts`. */
 function isHeldBack(row: Row | undefined): boolean {
   return row?.run !== undefined && row.run.trigger !== 'manual' && row.past.length === 0;
 }

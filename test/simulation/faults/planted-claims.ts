@@ -122,16 +122,17 @@ if (early === undefined) return undefined;`,
         call('renewing'),
         `const onLost = (why) => {
   listener.onLost(why);
-  void coordinator.store.release(name, lease.leaseId, { ifMatch: writer.etag }).catch(() => undefined);
+  const { leaseId, etag } = this.#lease;
+  void this.#writer.coordinator.store.release(this.job.spec.name, leaseId, { ifMatch: etag }).catch(() => undefined);
 };`,
       ),
-      become('coordinator/held.ts:keepAlive', argument('renewing', 2), '{ ...$, onLost }'),
+      become('coordinator/held.ts:keepAlive', argument('renewing', 4), '{ ...$, onLost }'),
     ],
   },
   {
     name: 'release-without-if-match',
     what: 'a release carries no ETag, so a late one may end a later claim',
-    edits: [become('coordinator/held.ts:release', argument('release', 2), '{ ...lease, etag: undefined }')],
+    edits: [become('coordinator/held.ts:release', argument('release', 2), '{ ...$, etag: undefined }')],
   },
   {
     name: 'release-over-owed',
