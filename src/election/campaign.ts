@@ -6,7 +6,8 @@ import { type Lease, acquire } from '../lease/acquire';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { type ListedRow, type Metadata, type RowStore, StoreError, StoreUnavailableError } from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
-import type { ElectionSettings, Leader } from './options';
+import type { ElectionSettings } from './options';
+import type { Leader } from './leadership';
 
 const ACQUIRE_LIMIT_MS = 5_000;
 const GIVE_BACK_LIMIT_MS = 1_000;

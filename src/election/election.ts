@@ -4,8 +4,9 @@ import { hostname } from 'node:os';
 import { STORE_LIMITS } from '../stores/limits';
 import { systemClock } from '../system-clock';
 import { type ElectionEvent, Elector } from './elector';
-import { type Leader, type LeaderElectionOptions, type TermEnd, checkOptions, openRows } from './options';
+import { type LeaderElectionOptions, checkOptions, openRows } from './options';
 import { textOf } from './term';
+import type { Leader, TermEnd } from './leadership';
 
 /** The events of {@link LeaderElection}, by name. */
 export interface LeaderElectionEvents {

@@ -4,8 +4,9 @@ import { ForeignMetadataError } from '../core/metadata';
 import { backOff } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 import { type Scout, type Won, type World, claim, createScout } from './campaign';
-import { type ElectionSettings, type Leader, LeadershipEndedError, TaskNotEndedError, type TermEnd } from './options';
+import type { ElectionSettings } from './options';
 import { Term, type TermOver, healthProblem } from './term';
+import { type Leader, LeadershipEndedError, TaskNotEndedError, type TermEnd } from './leadership';
 
 const READ_AFTER_RACE_MS = 500;
 /** The first pause after storage did not answer. Later pauses are longer, up to the poll interval. */

@@ -4,7 +4,8 @@ import { StaleLeaderError, createFence, electionMark } from '../lease/fence';
 import { keepAlive } from '../lease/keep-alive';
 import type { Token } from '../core/brand';
 import { type Won, type World, release } from './campaign';
-import { type ElectionSettings, type Leadership, LeadershipEndedError, type TermEnd } from './options';
+import type { ElectionSettings } from './options';
+import { type Leadership, LeadershipEndedError, type TermEnd } from './leadership';
 
 const RELEASE_LIMIT_MS = 2_000;
 

@@ -3,7 +3,6 @@ import { type Clock, sleep } from '../../src/core/clock';
 import { decodeElectionRow, type ElectionRow } from '../../src/election/campaign';
 import { type ElectionEvent, Elector } from '../../src/election/elector';
 import {
-  type Leadership,
   type CampaignOptions,
   type ElectionSettings,
   type LeaderElectionOptions,
@@ -12,6 +11,7 @@ import {
 import { type RowStore, StoreUnavailableError } from '../../src/lease/store';
 import { type MemoryService, memoryService } from '../../src/stores/memory/store';
 import { type SettableClock, settableClock } from './clock';
+import type { Leadership } from '../../src/election/leadership';
 
 /** The fault of one call to storage. */
 export type Luck = 'fine' | 'lostBefore' | 'lostAfter' | 'hangs' | 'noContainer';

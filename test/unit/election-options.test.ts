@@ -197,7 +197,7 @@ describe('docs/how-to/leader-election.md', () => {
     const members = new Set([...place, ...membersOf('src/election/options.ts', 'interface CampaignOptions')]);
     expect(members.size).toBeGreaterThan(10);
     for (const member of members) expect(section('Options')).toContain(`\`${member ?? ''}\``);
-    const reasons = /export type TermEnd =(.*?);/s.exec(read('src/election/options.ts'))?.[1] ?? '';
+    const reasons = /export type TermEnd =(.*?);/s.exec(read('src/election/leadership.ts'))?.[1] ?? '';
     const listed = [...section('A term').matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name);
     expect(listed).toEqual([...reasons.matchAll(/'(\w+)'/g)].map(([, name]) => name));
   });

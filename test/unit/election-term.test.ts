@@ -3,11 +3,12 @@ import type { JobName, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { marginOf } from '../../src/core/job';
 import { claim, decodeElectionRow, encodeElectionRow } from '../../src/election/campaign';
-import { type Leadership, checkOptions } from '../../src/election/options';
+import { checkOptions } from '../../src/election/options';
 import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { LEASES, electionWorld, OPTIONS } from '../support/election';
+import type { Leadership } from '../../src/election/leadership';
 
 const NAME = 'a' as JobName;
 const LEASE = 15_000;

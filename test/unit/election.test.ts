@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { createScout, encodeElectionRow } from '../../src/election/campaign';
-import { type LeadershipEndedError, checkOptions } from '../../src/election/options';
+import { checkOptions } from '../../src/election/options';
 import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { type Candidate, type ElectionWorld, LEASES, OPTIONS, aborted, electionWorld } from '../support/election';
+import type { LeadershipEndedError } from '../../src/election/leadership';
 
 const LEASE = 15_000;
 /** A poll of a third of the lease, give or take a fifth. */

@@ -1,9 +1,10 @@
 import type { JobName } from '../../../src/core/brand';
 import { Elector } from '../../../src/election/elector';
-import { type Leadership, checkOptions } from '../../../src/election/options';
+import { checkOptions } from '../../../src/election/options';
 import { mistakeIn } from '../../simulation/world/crash';
 import type { Member } from '../algorithms/algorithm';
 import { LEASE_MS, type StorePlace } from '../algorithms/lease';
+import type { Leadership } from '../../../src/election/leadership';
 
 const NAME = 'compared' as JobName;
 

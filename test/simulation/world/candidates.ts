@@ -2,12 +2,7 @@ import type { JobName, Millis } from '../../../src/core/brand';
 import { sleep } from '../../../src/core/clock';
 import { decodeElectionRow } from '../../../src/election/campaign';
 import { type ElectionEvent, Elector } from '../../../src/election/elector';
-import {
-  type Leadership,
-  type ElectionSettings,
-  type LeaderElectionOptions,
-  checkOptions,
-} from '../../../src/election/options';
+import { type ElectionSettings, type LeaderElectionOptions, checkOptions } from '../../../src/election/options';
 import { StaleLeaderError } from '../../../src/lease/fence';
 import { type LeaseStore, StoreError } from '../../../src/lease/store';
 import { type MemoryService, memoryService } from '../../../src/stores/memory/store';
@@ -18,6 +13,7 @@ import { kindOfThrown, mistakeIn } from './crash';
 import { type Network, callOver, storeOver } from './network';
 import { type ClockFault, type SimulatedProcess, createProcess } from './process';
 import { START, type World } from './world';
+import type { Leadership } from '../../../src/election/leadership';
 
 /*
  * An election beside the jobs: candidates are separate processes, with the real elector in each, over a store and a
