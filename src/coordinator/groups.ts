@@ -10,6 +10,7 @@ import {
   leave,
   rankOf,
   without,
+  BACKFILL_PRIORITY,
   EMPTY_GROUP,
   ForeignGroupError,
   type RowSight,
@@ -376,7 +377,7 @@ export function membershipOf(held: HeldRow, mayHavePlace: boolean): Membership {
   if (group === undefined || row.run === undefined || kind === 'always') return NO_MEMBERSHIP;
   const doorkeeper = doorkeeperOf(coordinator, group.name);
   // Back-filled runs wait for all others.
-  const rank = row.run?.trigger === 'backfill' ? -1 : priority;
+  const rank = row.run?.trigger === 'backfill' ? BACKFILL_PRIORITY : priority;
   const member: WaitingMember = { job: name, token: row.token, key, priority: rank, came: cameAt(job.spec, row.run) };
   let hasAsked = mayHavePlace;
   let hasLeft: Promise<void> | undefined;

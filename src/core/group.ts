@@ -13,6 +13,9 @@ export interface Member {
   readonly key: string;
 }
 
+/** Below every priority of a job: due times go before back-fills. */
+export const BACKFILL_PRIORITY = -1;
+
 export interface WaitingMember extends Member {
   readonly priority: number;
   /** When its run came, by {@link cameAt}. */
@@ -139,7 +142,8 @@ export function storeGroup({ running, waiting }: Group): string {
 
 const MEMBER = { job: isText as Guard<JobName>, token: isWhole, key: isText };
 const memberOf = membersOf<Member>(MEMBER);
-const waitingOf = membersOf<WaitingMember>({ ...MEMBER, priority: isWhole, came: isInstant });
+const isPriority = (value: unknown): value is number => Number.isFinite(value);
+const waitingOf = membersOf<WaitingMember>({ ...MEMBER, priority: isPriority, came: isInstant });
 
 /** @throws ForeignGroupError */
 export function readGroup(name: string, text: string): Group {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
 import {
+  BACKFILL_PRIORITY,
   EMPTY_GROUP,
   ForeignGroupError,
   type Group,
@@ -260,7 +261,7 @@ describe('a group, whoever asks, leaves, dies and looks at old listings', () => 
 
   it('comes back from storage as it was', () => {
     const member = fc.record({ job: fc.constantFrom(...JOBS), token: fc.nat(), key: fc.string() });
-    const waits = fc.record({ priority: fc.integer({ min: 0, max: 9 }), came: fc.nat() });
+    const waits = fc.record({ priority: fc.integer({ min: BACKFILL_PRIORITY, max: 9 }), came: fc.nat() });
     const waiting = fc.tuple(member, waits).map(([one, other]) => ({ ...one, ...other }));
     fc.assert(
       fc.property(fc.record({ running: fc.array(member), waiting: fc.array(waiting) }), (group) => {
