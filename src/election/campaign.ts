@@ -4,7 +4,14 @@ import { marginOf } from '../core/job';
 import { type RecordOf, decodeFields, encodeFields, instantIn, optional, textIn, wholeIn } from '../core/metadata';
 import { type Lease, acquire } from '../lease/acquire';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
-import { type ListedRow, type Metadata, type RowStore, StoreError, StoreUnavailableError } from '../lease/store';
+import {
+  type ListedRow,
+  type Metadata,
+  type RowStore,
+  type StoreError,
+  StoreUnavailableError,
+  orStoreError,
+} from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
 import type { ElectionSettings } from './options';
 import type { Leader } from './leadership';
@@ -166,13 +173,8 @@ export async function release(
   { leaseId, etag }: Pick<Lease, 'leaseId' | 'etag'>,
   limitMs: Millis,
 ): Promise<StoreError | undefined> {
-  try {
-    await within(clock, limitMs, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
-    return undefined;
-  } catch (error) {
-    if (error instanceof StoreError) return error;
-    throw error;
-  }
+  const released = within(clock, limitMs, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
+  return orStoreError(released.then(() => undefined));
 }
 
 const ELECTION = {

@@ -107,7 +107,8 @@ export const STORE_METHODS = Object.keys(METHODS) as readonly Method[];
 
 export const JOB_METHODS = STORE_METHODS.filter((name) => METHODS[name][0] === 'job');
 
-type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>;
+/** A method of a store, whichever it is. */
+export type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>;
 
 /** The store, each of whose calls also ends with this signal. */
 export function withSignal(store: LeaseStore, signal: AbortSignal): LeaseStore {

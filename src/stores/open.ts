@@ -4,6 +4,7 @@ import { isSameAccount } from '../core/layout';
 import type { CallOutcome } from '../core/storage-call';
 import { type SecondAudit, withSecondAudit } from '../lease/second-audit';
 import {
+  type AnyMethod,
   ELECTION_METHODS,
   type ElectionStore,
   type LeaseStore,
@@ -295,8 +296,6 @@ function connected({ settings, container, clock, callTimeoutMs, onOutcome }: Con
 }
 
 type Facts = Pick<RowStore, 'location' | 'limits'>;
-
-type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>;
 
 /**
  * A store whose adapter is loaded at the first call: an app that uses another one neither reads nor installs it.
